@@ -1,4 +1,4 @@
-"""Alerts as senders send them."""
+"""Request bodies of alerts as senders send them."""
 
 import json
 
@@ -21,7 +21,7 @@ def generic_alert(title: str) -> str:
 
 
 def metrics_webhook(count: int, mark: str) -> str:
-    """Return the body of a metrics webhook with so many alerts."""
+    """Return the body of a metrics webhook with `count` alerts."""
     items = [
         {
             "status": "firing",
@@ -55,11 +55,11 @@ def metrics_webhook(count: int, mark: str) -> str:
 
 
 def large_webhook(number: int) -> bytes:
-    """Return a webhook of new alerts whose rows nobody has sent before."""
+    """Return a webhook of new alerts that have not been sent before."""
     return metrics_webhook(LARGE_ALERTS, f"large{number:05d}x").encode()
 
 
 def as_json(value: object) -> str:
-    """Write JSON in which the hole stays one."""
-    # The hole is not to be escaped.
+    """Write JSON without escaping the placeholder HOLE."""
+    # The placeholder must not be escaped.
     return json.dumps(value).replace(json.dumps(HOLE)[1:-1], HOLE)

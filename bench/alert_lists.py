@@ -1,8 +1,9 @@
-"""What a page of alerts costs at a million rows, compared with ten thousand.
+"""The cost of alert list pages with a million rows, compared with ten thousand.
 
-It starts a Postgres of its own, fills two databases, asks each page some times in this process, of
-both in turn, and prints the best time of each and their ratio. Run it with `make bench-alerts`; it
-takes some minutes and 2 GB of disk. Another number of rows: `python -m bench.alert_lists 100000`.
+The benchmark starts a separate Postgres, fills two databases, and requests each page several times
+in this process, alternating between both. It prints the best time of each page and the ratio. Run
+it with `make bench-alerts`; it takes some minutes and 2 GB of disk space. Another number of rows:
+`python -m bench.alert_lists 100000`.
 """
 
 import re
@@ -31,7 +32,7 @@ _AT_ONCE = 50_000
 _TIMES = 7
 _PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away
 
-#: One in a thousand is open in a way that people work with; the rest is history.
+#: Statement that inserts alerts in all statuses.
 _FILL = text(
     """
 INSERT INTO alerts (project_id, iid, item_index, fingerprint, status, severity, title, description,
@@ -72,7 +73,7 @@ PAGES = {
     "deep in the list": "?status=all&before={middle}_9",
     "one alert": "/77",
 }
-#: Of all projects of the visitor: the same alerts, asked for in another way.
+#: Pages that list the same alerts for all projects of the visitor.
 PAGES_OF_ALL = {
     "home": "/",
     "all projects, open": "/-/alerts",
@@ -87,7 +88,7 @@ _OF_PROJECT = "/acme/shop/-/alerts"
 
 @contextmanager
 def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
-    """Give an app whose one project has so many alerts."""
+    """Yield an app with one project that has `rows` alerts."""
     settings = read_settings(
         {
             "BASE_URL": "http://localhost",
@@ -115,14 +116,14 @@ def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
 
 
 def operate(app: Flask, *arguments: str) -> None:
-    """Run a command of the operator's."""
+    """Run an operator's command."""
     done = app.test_cli_runner().invoke(args=arguments, input=f"{_PASSWORD}\n")
     if done.exit_code:
         raise SystemExit(done.output)
 
 
 def fill(rows: int) -> None:
-    """Put so many alerts into the project, as quickly as the triggers allow."""
+    """Insert `rows` alerts into the project as fast as the triggers allow."""
     project_id = db.session.scalar(text("SELECT id FROM projects"))
     began = perf_counter()
     for first in range(1, rows + 1, _AT_ONCE):
@@ -136,7 +137,7 @@ def fill(rows: int) -> None:
 
 
 def signed_in(app: Flask) -> FlaskClient:
-    """Return a visitor who may see the alerts."""
+    """Return a client that is signed in as a user who may see the alerts."""
     client = app.test_client()
     page = client.get("/users/sign_in").text
     token = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', page)
@@ -149,21 +150,21 @@ def signed_in(app: Flask) -> FlaskClient:
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who may see the alerts of one of the databases."""
+    """A signed-in client for one of the databases."""
 
     client: FlaskClient
-    #: When the alert in the middle of all started, in microseconds since the epoch.
+    #: Start time of the middle alert in microseconds since the epoch.
     middle: int
 
 
 def best_times(visitors: Sequence[Visitor], address: str) -> tuple[float, ...]:
-    """Return the best time of a page for each visitor in milliseconds; they take turns."""
+    """Return the best time of a page for each visitor in milliseconds; the visitors alternate."""
     times = [[time_of(visitor, address) for visitor in visitors] for _ in range(_TIMES)]
     return tuple(min(column) for column in zip(*times, strict=True))
 
 
 def time_of(visitor: Visitor, address: str) -> float:
-    """Return how long a page takes in milliseconds."""
+    """Return the time that a page takes in milliseconds."""
     began = perf_counter()
     answer = visitor.client.get(address.format(middle=visitor.middle))
     took = (perf_counter() - began) * 1000
@@ -173,13 +174,13 @@ def time_of(visitor: Visitor, address: str) -> float:
 
 
 def say(line: str) -> None:
-    """Print a line at once."""
+    """Print a line without buffering."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Measure both, and print a table."""
+    """Measure both databases and print a table."""
     many = int(sys.argv[1]) if len(sys.argv) > 1 else _MANY
     with ExitStack() as stack:
         postgres = Postgres(stack.enter_context(own_server()).get_uri())

@@ -1,4 +1,4 @@
-"""What Alerta is sent: the same alerts, in its own form."""
+"""Requests to Alerta: the same alerts in its own format."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from bench.alert_bodies import as_json, metrics_webhook
 from bench.shots import HOLE, Mode, Shot
 from bench.workloads import METRICS_ALERTS, Work
 
-#: Without keys and with its other defaults; that spares it a look-up for each request.
+#: Settings without API keys and otherwise with defaults, which saves a lookup for each request.
 ALERTA_ENVIRONMENT: Mapping[str, str] = {
     "SECRET_KEY": "of a benchmark that is thrown away",
     "ALERTA_SVR_CONF_FILE": "/dev/null",
@@ -15,7 +15,7 @@ _JSON = {"Content-Type": "application/json"}
 
 
 def alerta_shots() -> Mapping[Work, Shot]:
-    """Return the requests that it is sent."""
+    """Return the requests to send."""
     webhook = metrics_webhook(METRICS_ALERTS, HOLE)
     return {
         Work.INTAKE: _post("/alert", _alert(f"DiskFull{HOLE}"), Mode.COUNT, 201),

@@ -1,4 +1,5 @@
-"""The same load for one host or split over several, and who was at work meanwhile."""
+"""Measurements of the same load on one host or split over several, with processor use.
+"""
 
 import resource
 import statistics
@@ -21,23 +22,23 @@ WEB, WORKERS, POSTGRES, LOAD, OTHERS = "web", "workers", "Postgres", "wrk", "oth
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one run showed."""
+    """The result of a run."""
 
-    #: Right answers a second, of all hosts.
+    #: Correct responses per second on all hosts.
     rate: float
-    #: Of the slowest host; milliseconds.
+    #: 99th percentile of the slowest host in milliseconds.
     p99: float
     errors: int
     right: int
-    #: How busy each core was, from 0 to 1.
+    #: Load of each core, from 0 to 1.
     cores: tuple[float, ...]
-    #: How many cores each of the programs took.
+    #: Number of cores that each program used.
     spent: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What an arrangement came to, at one kind of work."""
+    """The result of an arrangement for one kind of request."""
 
     work: Work
     hosts: int
@@ -45,42 +46,42 @@ class Finding:
 
     @property
     def rate(self) -> float:
-        """Requests a second: the median of the rounds, as everything below."""
+        """Requests per second. This and the values below are medians of the rounds."""
         return statistics.median(each.rate for each in self.looks)
 
     @property
     def p99(self) -> float:
-        """Milliseconds."""
+        """99th percentile in milliseconds."""
         return statistics.median(each.p99 for each in self.looks)
 
     @property
     def errors(self) -> int:
-        """Answers other than the right one, of all rounds."""
+        """Number of wrong responses in all rounds."""
         return sum(each.errors for each in self.looks)
 
     @property
     def cores(self) -> tuple[float, ...]:
-        """How busy each core was, from 0 to 1."""
+        """Load of each core, from 0 to 1."""
         columns = zip(*(each.cores for each in self.looks), strict=True)
         return tuple(statistics.median(column) for column in columns)
 
     @property
     def spent(self) -> Mapping[str, float]:
-        """How many cores each of the programs took."""
+        """Number of cores that each program used."""
         names = self.looks[0].spent
         return {name: statistics.median(each.spent[name] for each in self.looks) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """Some of the hosts, which share the load; the others are idle."""
+    """Some of the hosts, which share the load. The other hosts are idle."""
 
     hosts: Hosts
     lives: Sequence[LiveGatebell]
     postgres_pid: int
 
     def measure(self, work: Work, seconds: int) -> Look:
-        """Load them for so many seconds."""
+        """Load the hosts for `seconds` seconds."""
         share, threads = len(self.lives), max(1, THREADS // len(self.lives))
         targets = [
             Target(

@@ -1,16 +1,16 @@
-"""Gatebell against the floors and its peers: `make bench`.
+"""Compares Gatebell with baselines and peers: `make bench`.
 
-It starts all of them on this machine, on a Postgres of its own whose commits are durable, loads one
-after the other with wrk in interleaved rounds, and writes a report, the figures and a chart to
-bench/results/. One path in a minute:
+The benchmark starts all of them on this machine, with a separate Postgres whose commits are
+durable. It loads one after the other with wrk in interleaved rounds, and writes a report, the
+figures and a chart to bench/results/. One path in a minute:
 
     python -m bench.compare --only token-info --rounds 3 --seconds 4 --no-peers
 
-Everything once, to see that it runs, as a test does:
+Everything once, to check that it runs, as a test does:
 
     python -m bench.compare --once --no-peers
 
-Figures in the form that others publish, in place of the comparison:
+Figures in the form that other projects publish, instead of the comparison:
 
     python -m bench.compare --figures
 """
@@ -35,11 +35,11 @@ from bench.targets import verdicts
 from domain.core.clock import system_clock
 
 RESULTS = Path(__file__).parent / "results"
-#: How far the floor's own runs may lie apart, without their outer tenths, of their median.
+#: Maximum spread of the baseline's runs relative to their median, without the outer tenths.
 _SPREAD = 0.25
-#: With fewer runs there are no tenths to speak of.
+#: Minimum number of runs for which tenths are computed.
 _FEW = 4
-#: How long what has just been installed and filled may keep the machine at work.
+#: Maximum time in seconds for the machine to become idle after the setup.
 _PATIENCE_SECONDS = 90
 _TOO_BUSY = 3
 _STOPPED = 128 + signal.SIGTERM
@@ -47,18 +47,19 @@ _STOPPED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that was measured."""
+    """All results of the measurements."""
 
     outcomes: Sequence[Outcome]
     soak: Soak | None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and report; return the exit status, 3 if the machine had too much else to do.
+    """Run the benchmark, and return the exit status, which is 3 if the machine was too busy.
 
-    Whoever knows that beforehand measures nothing. What shows afterwards stands in the report.
+    If the machine is too busy at the start, nothing is measured. If it becomes too busy later, the
+    report contains a warning.
     """
-    # Else whoever stops this would leave a dozen servers behind.
+    # Without a handler, SIGTERM would leave a dozen servers running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     options = read_options(arguments)
     find_wrk()
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _try_out(options: Options) -> int:
-    """Measure everything once, make the report and keep none of it; return 1 if anything failed."""
+    """Measure everything once without storing a report; return 1 if anything failed."""
     with opened_field(options) as field:
         outcomes = tuple(measure_once(field.contenders, options))
         report = _report(field, options, Findings(outcomes, None), ())
@@ -147,7 +148,7 @@ def _write(report: Report) -> None:
 
 
 def _texts(report: Report) -> Mapping[str, str]:
-    """Return the tables, the figures and the chart, by the endings of their files."""
+    """Return the tables, the figures and the chart by file extension."""
     drawing = chart(report.outcomes, report.options.works)
     return {"md": as_markdown(report), "json": as_json(report), "svg": drawing}
 

@@ -1,9 +1,10 @@
-"""Sends requests at a constant rate, whatever the server answers (an open loop).
+"""Sends requests at a constant rate, regardless of the responses (an open loop).
 
-Each request has a time at which it is due, and its latency counts from that time. A request that
-waits because all senders wait for a slow server is late, and its wait is part of its latency: a
-closed loop such as wrk's would send fewer requests then, and hide the wait (coordinated omission).
-This module needs nothing but the standard library.
+Each request has a time at which it is due, and its latency counts from that time. If all senders
+wait for a slow server, a request starts late, and the delay is part of its latency. A closed loop
+such as wrk's would send fewer requests in this case and hide the delay (coordinated omission).
+
+This module needs only the standard library.
 """
 
 import ssl
@@ -19,19 +20,19 @@ from threading import Lock
 from time import monotonic, sleep
 from urllib.parse import urlsplit
 
-#: So many requests can wait for their answers at the same time.
+#: Maximum number of requests that wait for their responses at the same time.
 SENDERS = 64
 ANSWER_SECONDS = 60
 #: Time between the start of the senders and the first request.
 _LEAD_SECONDS = 0.2
-#: Servers close connections that are idle: one that was idle for longer is opened again.
+#: Idle time in seconds after which a connection is opened again, because servers close idle ones.
 _IDLE_SECONDS = 2.0
-#: Why a request failed that nobody answered.
+#: Reason for the failure of a request without a response.
 BROKEN = "no answer"
 
 
 def open_connection(url: str, *, timeout: float = ANSWER_SECONDS) -> HTTPConnection:
-    """Return a connection to the host of a URL, without a check of its certificate."""
+    """Return a connection to the host of a URL; the certificate is not verified."""
     parts = urlsplit(url)
     if parts.scheme == "https":
         context = ssl.create_default_context()
@@ -42,17 +43,17 @@ def open_connection(url: str, *, timeout: float = ANSWER_SECONDS) -> HTTPConnect
 
 @dataclass
 class Latencies:
-    """Requests of one kind: the milliseconds of right answers, and what else happened."""
+    """The latencies of correct responses of one kind in milliseconds, and the failures."""
 
     right: "array[float]" = field(default_factory=lambda: array("f"))
-    #: Other answers by their status, and requests without an answer.
+    #: Number of other responses by status, and of requests without a response.
     failed: Counter[str] = field(default_factory=Counter)
-    #: Milliseconds between the due time and the moment at which a sender was free, at most.
+    #: Maximum delay in milliseconds between the due time and the moment at which a sender was free.
     latest: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
     def note(self, due: float, sent: float, failure: str) -> None:
-        """Add a request whose answer was just read; an empty failure is a right answer."""
+        """Record a request with a response; an empty failure means a correct response."""
         took = (monotonic() - due) * 1000
         with self._lock:
             self.latest = max(self.latest, (sent - due) * 1000)
@@ -67,7 +68,7 @@ class Latencies:
         return len(self.right) + self.failed.total()
 
     def percentiles(self, *wanted: float) -> Sequence[float]:
-        """Return percentiles in milliseconds; 100 is the slowest right answer."""
+        """Return percentiles in milliseconds; 100 is the slowest correct response."""
         ordered = sorted(self.right)
         if not ordered:
             return [0.0] * len(wanted)
@@ -83,7 +84,7 @@ class Request:
     url: str
     body: bytes | None
     headers: dict[str, str]
-    #: Returns why an answer is wrong, given its status and body; an empty text if it is right.
+    #: Function that returns why a response with this status and body is wrong, or an empty string.
     judge: Callable[[int, str], str]
     into: Latencies
 
@@ -95,9 +96,10 @@ def send_at_rate(
     seconds: float,
     senders: int = SENDERS,
 ) -> None:
-    """Send requests for so many seconds; `next_request` is called with their numbers from 0 on.
+    """Send requests for `seconds` seconds.
 
-    Where it returns None, nothing is sent.
+    `next_request` is called with the numbers of the requests, starting at 0. If it returns None, no
+    request is sent.
     """
     tickets = _Tickets(round(rate * seconds))
     begin = monotonic() + _LEAD_SECONDS
@@ -118,7 +120,7 @@ def send_at_rate(
 
 
 class _Tickets:
-    """Numbers that threads share: each takes the next one."""
+    """Numbers that threads share: each thread takes the next one."""
 
     def __init__(self, total: int) -> None:
         self._numbers = count()
@@ -131,13 +133,13 @@ class _Tickets:
 
 
 class _Connections:
-    """The connections of one sender, by the host that they lead to."""
+    """The connections of a sender by host."""
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[HTTPConnection, float]] = {}
 
     def failure_of(self, request: Request) -> str:
-        """Send a request, and return why its answer is wrong."""
+        """Send a request, and return why its response is wrong."""
         parts = urlsplit(request.url)
         place = f"{parts.scheme}://{parts.netloc}"
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
@@ -160,6 +162,6 @@ class _Connections:
         return connection
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         for connection, _ in self._open.values():
             connection.close()

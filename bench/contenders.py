@@ -1,4 +1,4 @@
-"""Everything that is measured, started and ready."""
+"""Starts and prepares all servers that are measured."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -28,49 +28,49 @@ from tests.support.database.postgres import Postgres
 ON_POSTGRES = "Gatebell, Postgres"
 MUCH_STORED = "Gatebell, much stored"
 ON_SQLITE = "Gatebell, SQLite"
-#: The baseline of every figure: gunicorn's own gevent worker.
+#: Name of the baseline of all figures: an empty view with gunicorn's own gevent worker.
 EMPTY_VIEW = "empty Flask view"
-#: The same view, served by the worker that Gatebell has (decision record 27).
+#: Name of the same view with Gatebell's worker (ADR 27).
 EMPTY_VIEW_HERE = "empty Flask view, Gatebell's worker"
 PGBENCH = "pgbench"
 _WORKER_HERE = "web.server.gevent_worker.DeadlineGeventWorker"
-#: What a view that asks nothing is the measure of.
+#: Kinds of requests that the empty view is a baseline for.
 _OF_FLOOR = frozenset({Work.TOKEN_INFO, Work.USER})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """Something that is measured."""
+    """A server or tool that is measured."""
 
     name: str
     measures: Mapping[Work, Measure]
-    #: What looks at one answer beforehand.
+    #: Functions that check a single response before the measurement.
     probes: Mapping[Work, Callable[[int], None]] = field(default_factory=dict)
-    #: The largest of its workers, in MiB; 0 if it has none.
+    #: Memory of the largest worker process in MiB, or 0 if there is none.
     memory: Callable[[], float] = lambda: 0.0
-    #: From the command to the first answer; nothing if that is not looked at.
+    #: Seconds from the start command to the first response, or None if not measured.
     start_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """Who is measured, and who could not be."""
+    """The contenders, and the peers that could not be measured."""
 
     contenders: tuple[Contender, ...]
-    #: By name, why it could not.
+    #: Reasons why peers could not be measured, by name.
     missing: Mapping[str, str]
-    #: A database in which nothing happens.
+    #: URL of an idle database.
     postgres_url: str
 
     @property
     def ours(self) -> Contender:
-        """The one that the targets are for."""
+        """Contender that the targets apply to."""
         return next(each for each in self.contenders if each.name == ON_POSTGRES)
 
 
 @contextmanager
 def opened_field(options: Options) -> Iterator[Field]:
-    """Start everything that the chosen work needs."""
+    """Start everything that the selected kinds of requests need."""
     with ExitStack() as stack:
         postgres = stack.enter_context(durable_postgres()).databases
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-bench-")))
@@ -91,7 +91,7 @@ class _Opener:
         )
 
     def open(self) -> Field:
-        # It is the same view for every kind of work.
+        # The view is the same for every kind of request.
         of_view = _OF_FLOOR if self._options.once else frozenset(COMPARED) - {Work.LARGE}
         found = [
             self._empty_view(EMPTY_VIEW, "gevent", of_view),
@@ -119,7 +119,8 @@ class _Opener:
     def _empty_view(self, name: str, worker: str, works: frozenset[Work]) -> Contender:
         _say(f"Starting: {name}")
         bind = ("--bind", "127.0.0.1:{port}", "--no-control-socket", "--keep-alive", "65")
-        # Without a named file, gunicorn loads the configuration of the service from this directory.
+        # An explicit file is needed, because gunicorn would load the service's configuration from
+        # this directory.
         config = ("--config", devnull, "--worker-class", worker, "--workers", str(WORKERS), *bind)
         program = Program(
             (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),

@@ -1,4 +1,4 @@
-"""A Postgres of the measurements' own, which keeps what it has said yes to."""
+"""A separate Postgres for the measurements, whose commits are durable."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,37 +11,37 @@ from bench.processes import kill_family
 from bench.samples import CannotMeasureError
 from tests.support.database.postgres import Postgres, own_server
 
-#: All servers with all their connections.
+#: Maximum number of connections of all servers.
 _MOST_CONNECTIONS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningPostgres:
-    """A server that runs."""
+    """A running server."""
 
     databases: Postgres
     server: PostgresServer
 
     @property
     def pid(self) -> int:
-        """The process that all others of it descend from."""
+        """Id of the parent of all its processes."""
         pid = self.server.get_pid()
         if pid is None:
             raise CannotMeasureError("Postgres does not run")
         return pid
 
     def kill(self) -> None:
-        """Kill all of its processes with SIGKILL, its parent first, which would start others."""
+        """Kill all processes with SIGKILL, the parent first because it would restart the others."""
         kill_family(self.pid)
 
     def start(self) -> None:
-        """Start it again after it was killed or stopped."""
+        """Start the server after it was killed or stopped."""
         self.server.ensure_postgres_running()
 
 
 @contextmanager
 def durable_postgres() -> Iterator[RunningPostgres]:
-    """Start one whose commits are on the disk, for as long as the block takes."""
+    """Start a server with durable commits for the duration of the block."""
     with own_server() as server:
         change = f"ALTER SYSTEM SET max_connections = {_MOST_CONNECTIONS}"
         Postgres(server.get_uri()).execute(sql.SQL(change).format())

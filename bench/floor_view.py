@@ -1,4 +1,4 @@
-"""The floor of everything in Flask: a view that does nothing."""
+"""The baseline for Flask: a view that does nothing."""
 
 from flask import Flask
 
@@ -7,5 +7,5 @@ app = Flask(__name__)
 
 @app.get("/")
 def empty() -> str:
-    """Answer with two letters."""
+    """Return two letters."""
     return "ok"

@@ -1,4 +1,4 @@
-"""Gatebell itself, started as its operators do."""
+"""Starts Gatebell as operators do."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
-#: Web processes of every server, and threads of those that have threads.
+#: Number of web processes of every server, and number of threads of servers with threads.
 WORKERS, THREADS = 2, 4
 _PATHS = Paths(
     token="/oauth/token",  # noqa: S106 - an address
     introspection="/oauth/introspect",
     device="/oauth/authorize_device",
 )
-#: All load comes from one address, and is to be served.
+#: Settings with raised limits, since all load comes from one address.
 LIFTED = {
     "OAUTH_RATE_LIMIT": "100000000/minute",
     "API_RATE_LIMIT": "100000000/minute",
@@ -35,13 +35,13 @@ LIFTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunningGatebell:
-    """A service under load."""
+    """A running service with the requests to send."""
 
     live: LiveGatebell
     owner: Person
     shots: Mapping[Work, Shot]
     metrics: Endpoint
-    #: From the command to the first answer.
+    #: Seconds from the start command to the first response.
     start_seconds: float
 
 
@@ -54,7 +54,7 @@ def running_gatebell(
     history: int = 0,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[RunningGatebell]:
-    """Seed a database and serve it; `history` is how many alerts and tokens it has besides."""
+    """Seed a database and run the service; `history` adds alerts and tokens."""
     directory.mkdir(parents=True)
     live = LiveGatebell(
         instance_path=directory,
@@ -87,7 +87,7 @@ def running_gatebell(
 
 
 def bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
-    """Return the requests that show an access token."""
+    """Return the requests that present an access token."""
     paths = {Work.TOKEN_INFO: "/oauth/token/info", Work.USER: "/api/v4/user"}
     return {
         work: Shot(
@@ -102,7 +102,7 @@ def bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
 
 
 def paging_project(live: LiveGatebell, person: Person) -> str:
-    """Make a project whose alerts page somebody, step by step, by the worker beside the servers."""
+    """Create a project whose alerts page a user in steps."""
     project = make_project(live, person)
     steps = [f"{delay} user:{person.username}" for delay in ("0s", "5m")]
     words = [word for step in steps for word in ("--step", step)]
@@ -111,7 +111,7 @@ def paging_project(live: LiveGatebell, person: Person) -> str:
 
 
 def alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[Work, Shot]:
-    """Return the requests that bring alerts."""
+    """Return the requests that send alerts."""
     hundred = metrics_webhook(METRICS_ALERTS, HOLE)
     return {
         Work.INTAKE: _post(generic, generic_alert(f"Disk full {HOLE}"), Mode.COUNT),

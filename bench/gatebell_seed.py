@@ -1,4 +1,4 @@
-"""Puts into Gatebell's database what the measurements need: through its own models."""
+"""Stores the data for the measurements in Gatebell's database, with Gatebell's own models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _LIFETIME = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Whom tokens are for."""
+    """The application and user that tokens are issued for."""
 
     application_id: int
     user_id: int
@@ -41,7 +41,7 @@ class Family:
 
 
 def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]:
-    """Make a user, two applications, and tokens and codes of theirs."""
+    """Create a user, two applications, and their tokens and codes."""
     alice = make_user(gatebell)
     changes = {"scopes": SCOPES, "redirect_uris": (CALLBACK,)}
     server = make_application(gatebell, alice, name="Server", **changes)
@@ -89,7 +89,7 @@ def _store_grants(family: Family, codes: Sequence[str | None], session: Session)
 def store_pairs(
     family: Family, kind: CredentialType, count: int, session: Session
 ) -> Sequence[str]:
-    """Store pairs, each of a grant of its own, and return one half of each."""
+    """Store token pairs, each with its own grant, and return the tokens of one kind."""
     digest = family.keyring.digest
     pairs = [
         {

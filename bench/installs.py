@@ -1,4 +1,4 @@
-"""Brings what the peers need, each into a folder of its own that git ignores."""
+"""Installs the packages of the peers, each into a separate folder that Git ignores."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ _SAID = 400
 
 
 def install_python(name: str) -> Path:
-    """Make an environment with what a peer's requirements pin; return its interpreter."""
+    """Create an environment with a peer's pinned requirements, and return its interpreter."""
     wanted = (PEERS / name / "requirements.txt").read_text(encoding="utf-8")
     directory = INSTALLED / name
     python = directory / "bin" / "python"
@@ -35,7 +35,7 @@ def install_python(name: str) -> Path:
 
 
 def install_node(name: str) -> Path:
-    """Copy a peer's program beside what its lock file pins; return the folder of the program."""
+    """Install a peer's locked packages, copy its program next to them, and return the folder."""
     source, directory = PEERS / name, INSTALLED / name
     wanted = (source / "package-lock.json").read_text(encoding="utf-8")
     if not _is_installed(directory, wanted):
@@ -45,7 +45,7 @@ def install_node(name: str) -> Path:
         options = ("--ignore-scripts", "--no-audit", "--no-fund")
         run((NODE, _NPM, "ci", *options), directory)
         _note(directory, wanted)
-    # Node looks for packages above the program.
+    # Node searches for packages in the folder of the program and above it.
     for program in (source / "server").glob("*.mjs"):
         (directory / program.name).write_bytes(program.read_bytes())
     return directory
@@ -54,7 +54,10 @@ def install_node(name: str) -> Path:
 def run(
     command: Sequence[str | Path], directory: Path, environment: dict[str, str] | None = None
 ) -> None:
-    """Run a program to its end, or raise CannotMeasureError with the last that it said."""
+    """Run a program until it ends.
+
+    Raise CannotMeasureError with the last output if it fails.
+    """
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""Loads a server with wrk, and looks at one answer before it does."""
+"""Loads a server with wrk, after a check of a single response."""
 
 import json
 import shutil
@@ -22,7 +22,10 @@ _MARK = "LOADED "
 
 
 def find_wrk() -> str:
-    """Return where wrk is, or raise SystemExit that says where it comes from."""
+    """Return the path of wrk.
+
+    Raise SystemExit with installation instructions if it is missing.
+    """
     found = shutil.which("wrk")
     if found is None:
         raise SystemExit("wrk is missing; on Debian and Ubuntu it comes with: apt install wrk")
@@ -30,7 +33,7 @@ def find_wrk() -> str:
 
 
 class Target:
-    """A request to a running server, sent as often as the server can answer it."""
+    """A request to a running server, which is sent as often as the server can answer it."""
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class Target:
         threads: int = THREADS,
         pause_ms: int = 0,
     ) -> None:
-        """`pause_ms` is how long a connection waits after each answer."""
+        """Store the request and the load; `pause_ms` is the pause after each response."""
         self._shot = shot
         self._url = f"{scheme}://127.0.0.1:{port}"
         self._connections = connections
@@ -50,7 +53,7 @@ class Target:
         self._pause_ms = pause_ms
 
     def measure(self, run: Run) -> Sample:
-        """Load the server for so many seconds."""
+        """Load the server for the duration of a run."""
         values = self._shot.values_for(run.seconds)
         if self._shot.mode not in {Mode.SAME, Mode.COUNT} and not values:
             raise CannotMeasureError("all prepared values are used up")
@@ -59,7 +62,10 @@ class Target:
             return _sample(self._run_wrk(plan, run.seconds))
 
     def probe(self, number: int) -> None:
-        """Send one request, and raise CannotMeasureError unless it is answered rightly."""
+        """Send one request.
+
+        Raise CannotMeasureError if the response is wrong.
+        """
         shot = self._shot
         value = f"{number:05d}{COUNTED[5:]}" if shot.mode is Mode.COUNT else self._one_value()
         headers = {name: text.replace(HOLE, value) for name, text in shot.headers.items()}
@@ -136,7 +142,7 @@ def _sample(loaded: dict[str, Any]) -> Sample:
 
 
 def _quoted(text: str) -> str:
-    """Write a text as Lua does, every byte by its number."""
+    """Write a text as a Lua string, with each byte as a number."""
     return '"' + "".join(f"\\{byte:03d}" for byte in text.encode()) + '"'
 
 

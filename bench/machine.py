@@ -1,4 +1,4 @@
-"""What the figures were taken on, and whether it had nothing else to do."""
+"""Describes the machine of the measurements, and checks whether it is otherwise idle."""
 
 import os
 import platform
@@ -15,13 +15,14 @@ import psycopg
 from web.interpreter import describe_interpreter
 
 _LOOK_SECONDS = 5.0
-#: Of one processor; what a desktop or a quiet server does by itself is less.
+#: Number of busy processors above which a machine is too busy. Desktops and quiet servers stay
+#: below.
 BUSY = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine and what runs on it."""
+    """A machine and its software."""
 
     processor: str
     cores: int
@@ -29,12 +30,12 @@ class Machine:
     kernel: str
     python: str
     postgres: str
-    #: What the databases lie on.
+    #: Storage of the databases.
     storage: str
     gunicorn: str
 
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """Return what to print, each with its name."""
+        """Return the properties to print, each with its name."""
         return (
             ("Processor", f"{self.processor}, {self.cores} cores"),
             ("Memory", f"{self.memory_gib:.1f} GiB"),
@@ -47,7 +48,7 @@ class Machine:
 
 
 def describe(postgres_url: str) -> Machine:
-    """Look at this machine, and at the Postgres of the measurements if there is one."""
+    """Describe this machine, and the Postgres of the measurements if there is one."""
     row = None
     if postgres_url:
         with psycopg.connect(postgres_url) as connection:
@@ -69,7 +70,7 @@ def describe(postgres_url: str) -> Machine:
 
 
 def wait_for_calm(patience: float) -> float:
-    """Wait until the machine has little to do, so many seconds at most; return how busy it is."""
+    """Wait up to `patience` seconds until the machine is idle; return its busy processors."""
     deadline = monotonic() + patience
     while (busy := busy_processors()) > BUSY and monotonic() < deadline:
         pass
@@ -77,7 +78,7 @@ def wait_for_calm(patience: float) -> float:
 
 
 def busy_processors(seconds: float = _LOOK_SECONDS) -> float:
-    """Watch for a while how many processors are at work, for us or for others."""
+    """Return the average number of busy processors over `seconds` seconds."""
     before = core_ticks()
     sleep(seconds)
     return sum(busy_shares(before, core_ticks()))
@@ -94,10 +95,10 @@ def noise(busy: float) -> str:
 
 
 def priorities() -> str:
-    """Return a sentence on whether priorities count among all processes (sched(7))."""
+    """Return a sentence on whether priorities apply among all processes (sched(7))."""
     try:
         enabled = Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip()
-    except OSError:  # a system that has no such groups
+    except OSError:  # a system without autogroups
         return "Priorities count among all processes."
     if enabled == "1":
         return (
@@ -109,20 +110,20 @@ def priorities() -> str:
 
 @dataclass(frozen=True)
 class Ticks:
-    """Ticks of the clock that a core has spent: at work, and in all."""
+    """Clock ticks of a core: busy and total."""
 
     busy: int
     total: int
 
 
 def core_ticks() -> tuple[Ticks, ...]:
-    """Return what each core has spent since the machine started (proc_stat(5))."""
+    """Return the ticks of each core since the machine started (proc_stat(5))."""
     lines = Path("/proc/stat").read_text().splitlines()
     return tuple(_ticks(line) for line in lines if re.match(r"cpu\d", line))
 
 
 def busy_shares(before: Sequence[Ticks], after: Sequence[Ticks]) -> tuple[float, ...]:
-    """Return how busy each core was in between, from 0 to 1."""
+    """Return the load of each core between two measurements, from 0 to 1."""
     return tuple(
         (then.busy - now.busy) / max(then.total - now.total, 1)
         for now, then in zip(before, after, strict=True)
@@ -144,7 +145,7 @@ def _named(path: Path, name: str) -> str:
 
 
 def _file_system(directory: Path) -> str:
-    """Return the kind of file system of a directory; on tmpfs no commit outlives the machine."""
+    """Return the file system type of a directory; commits on tmpfs are lost at a restart."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     above = [mount for mount in mounts if directory.is_relative_to(mount[1])]
     return max(above, key=lambda mount: len(mount[1]))[2] if above else "unknown"

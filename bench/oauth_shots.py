@@ -1,4 +1,4 @@
-"""The same requests of OAuth, for every server that has them."""
+"""The same OAuth requests for every server that supports them."""
 
 import json
 from base64 import b64encode
@@ -12,7 +12,8 @@ from bench.shots import HOLE, Magazine, Mode, Shot
 from bench.workloads import Work
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-#: Not more than any of the servers reaches on a small machine; an empty pool only ends a run early.
+#: Number of codes per second, above what any of the servers reaches on a small machine. An empty
+#: pool only ends a run early.
 CODES_A_SECOND = 2_000
 CALLBACK = "https://client.example/callback"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -20,7 +21,7 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 @dataclass(frozen=True, kw_only=True)
 class Paths:
-    """Where a server has its endpoints."""
+    """The endpoint paths of a server."""
 
     token: str
     introspection: str
@@ -29,7 +30,7 @@ class Paths:
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
-    """What was put into a server's database beforehand."""
+    """The data that was stored in a server's database before the run."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -42,12 +43,12 @@ class Seed:
 
     @classmethod
     def read(cls, path: Path) -> "Seed":
-        """Read what a peer's seeding program wrote."""
+        """Read the output of a peer's seed program."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def oauth_shots(paths: Paths, seed: Seed) -> Mapping[Work, Shot]:
-    """Return the requests that a server with such a seed can be sent."""
+    """Return the requests that can be sent to a server with this seed."""
     known = {**_FORM, "Authorization": f"Basic {_basic(seed)}"}
     code = {"grant_type": "authorization_code", "code": HOLE, "redirect_uri": CALLBACK}
     device = {"client_id": seed.device_client_id, "scope": seed.scope}
@@ -95,7 +96,7 @@ def oauth_shots(paths: Paths, seed: Seed) -> Mapping[Work, Shot]:
 
 
 def _post(path: str, form: Mapping[str, str], **more: Any) -> Shot:
-    # The hole is not to be escaped; what fills it has no character that would have to be.
+    # The placeholder must not be escaped, and its values contain no characters that need escaping.
     body = urlencode(form).replace(quote_plus(HOLE), HOLE)
     return Shot(method="POST", path=path, body=body, **{"headers": _FORM, **more})
 

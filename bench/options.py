@@ -1,4 +1,4 @@
-"""What to measure, and how long."""
+"""Options of the benchmark."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
@@ -9,35 +9,37 @@ from bench.workloads import COMPARED, FIGURES, Work
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     works: tuple[Work, ...]
     rounds: int
     seconds: int
     has_peers: bool
     has_sqlite: bool
-    #: How many alerts and tokens a second database has; 0 for no second one.
+    #: Number of alerts and tokens in a second database, or 0 for no second database.
     history: int
-    #: How many minutes of everything in turn, to see whether memory grows; 0 for none.
+    #: Duration in minutes of a soak with all requests in turn, which checks memory growth. 0 for
+    #: none.
     soak: int
-    #: Everything once and for a second each: shows that it can be measured, and no figures.
+    #: Whether to run everything once for a second, to check that it works, without figures.
     once: bool
-    #: Measure figures in the form that others publish, in place of the comparison.
+    #: Whether to measure figures in the form that other projects publish, instead of the
+    #: comparison.
     figures: bool
-    #: Length of their run at a constant rate, in minutes, and requests per second.
+    #: Duration in minutes of the run at a constant rate, and its requests per second.
     minutes: int
     rate: int
-    #: Measure even if the machine has other things to do.
+    #: Whether to measure even if the machine is busy.
     anyway: bool
 
     @property
     def runs(self) -> int:
-        """How many runs each server and work has: the rounds, and one to get warm."""
+        """Number of runs of each kind of request per server: the rounds and a warm-up."""
         return self.rounds + 1
 
 
 def read_options(arguments: Sequence[str] | None = None) -> Options:
-    """Read the command line."""
+    """Parse the command line."""
     parser = ArgumentParser(
         prog="python -m bench.compare",
         description="Measure Gatebell against the floors and its peers, interleaved.",
@@ -100,7 +102,7 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
 
 
 def works(text: str) -> tuple[Work, ...]:
-    """Read kinds of work with commas between them."""
+    """Parse a comma-separated list of kinds of requests."""
     try:
         return tuple(Work(name.strip()) for name in text.split(","))
     except ValueError as error:
@@ -108,7 +110,7 @@ def works(text: str) -> tuple[Work, ...]:
 
 
 def positive(text: str) -> int:
-    """Read a whole number from 1 on."""
+    """Parse a whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError("a whole number from 1 on")
     return int(text)

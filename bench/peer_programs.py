@@ -1,4 +1,4 @@
-"""The peers: other people's servers for the same work, in their own environments."""
+"""The peers: other servers for the same requests, each in a separate environment."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,27 +20,27 @@ Shots = Mapping[Work, Shot]
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """How to run what is installed."""
+    """The commands of an installed peer."""
 
     interpreter: Path
     directory: Path
-    #: What comes after the interpreter to serve.
+    #: Arguments of the interpreter that start the server.
     serve: Sequence[str]
-    #: What comes after it to fill the database; nothing if there is nothing to fill in.
+    #: Arguments of the interpreter that fill the database. Empty if no data is needed.
     seed: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peer:
-    """A server that is compared."""
+    """A server for the comparison."""
 
     name: str
-    #: Its folder in bench/peers.
+    #: Folder in bench/peers.
     folder: str
     install: Callable[[str], Installed]
-    #: Returns what it is asked, given the file that its seeding wrote.
+    #: Function that returns the requests, given the output file of the seed program.
     shots: Callable[[Path], Shots]
-    #: What the commands of its workers have in them.
+    #: Text that the commands of its worker processes contain.
     worker: str
     works: frozenset[Work]
     environment: Mapping[str, str]
@@ -48,7 +48,7 @@ class Peer:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningPeer:
-    """A peer that answers."""
+    """A peer that is running."""
 
     port: int
     pid: int
@@ -68,7 +68,7 @@ def _gunicorn(folder: str) -> Installed:
 
 def _alerta(folder: str) -> Installed:
     installed = _gunicorn(folder)
-    # It makes its tables as it is loaded, and two of its workers that do so at once may fail.
+    # Alerta creates its tables at import, and two workers that do so at the same time may fail.
     return replace(installed, serve=(*installed.serve, "--preload"), seed=())
 
 
@@ -136,7 +136,10 @@ PEERS_IN_ORDER = (OIDC_PROVIDER, DJANGO_OAUTH_TOOLKIT, AUTHLIB, ALERTA)
 def running_peer(
     peer: Peer, directory: Path, database_url: str, counts: Counts
 ) -> Iterator[RunningPeer]:
-    """Install a peer, fill its database and serve it; raise CannotMeasureError if that fails."""
+    """Install a peer, fill its database and run it.
+
+    Raise CannotMeasureError if that fails.
+    """
     installed = peer.install(peer.folder)
     environment = {**inherited(), "DATABASE_URL": database_url, **peer.environment}
     directory.mkdir(parents=True)

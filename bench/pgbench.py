@@ -1,4 +1,4 @@
-"""What Postgres itself can do: pgbench with the statements of the intake, and nothing around it."""
+"""The limits of Postgres itself: pgbench with the statements of the alert intake."""
 
 import re
 import subprocess
@@ -34,11 +34,11 @@ _JOBS = 2
 _PATIENCE_SECONDS = 60
 _BODY_SIZE = 280
 _READING = Reading(nesting_limit=100, automatic_fingerprint=True)
-#: Stands in a title for what nobody has sent before …
+#: Placeholder in a title for text that has not been sent before.
 _MARK = "NEVER-SENT"
-#: … that is of this run, this connection and this moment.
+#: SQL expression for that text, which is unique to this run, connection and moment.
 _NEW = "'{run}-' || CAST(:client_id AS text) || '-' || CAST(:n AS text)"
-#: The same rows for a hundred alerts at once.
+#: Statement that inserts the same rows for a hundred alerts.
 _BATCH = """
 WITH delivery AS (
   INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
@@ -64,7 +64,7 @@ SELECT opened.id, delivery.id, opened.item_index, {opening} FROM opened, deliver
 
 @dataclass(frozen=True, kw_only=True)
 class PgbenchProject:
-    """A project in a database of its own."""
+    """A project in a separate database."""
 
     url: str
     project_id: int
@@ -72,7 +72,7 @@ class PgbenchProject:
 
 
 def prepare_project(directory: Path, database_url: str) -> PgbenchProject:
-    """Make the tables, a project and an integration; no service runs on them."""
+    """Create the tables, a project and an integration; no service runs on this database."""
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)
     migrate(settings_of(live))
@@ -85,7 +85,7 @@ def prepare_project(directory: Path, database_url: str) -> PgbenchProject:
 
 
 def floors_in(project: PgbenchProject) -> dict[Work, Callable[[Run], Sample]]:
-    """Return what Postgres can be measured with."""
+    """Return the measurements of Postgres by kind of request."""
     return {
         Work.INTAKE: lambda run: _measure(_single(project, run), project, run),
         Work.METRICS: lambda run: _measure(_batch(project, run), project, run),
@@ -93,7 +93,7 @@ def floors_in(project: PgbenchProject) -> dict[Work, Callable[[Run], Sample]]:
 
 
 def _single(project: PgbenchProject, run: Run) -> str:
-    """Return the statement that the service stores an alert with, with values of its own making."""
+    """Return the statement with which the service stores an alert, with generated values."""
     noted = _Noted()
     body = generic_alert(f"Disk full {_MARK}").encode()
     delivery = InboundDelivery(
@@ -115,19 +115,19 @@ def _single(project: PgbenchProject, run: Run) -> str:
 
 @dataclass
 class _Noted:
-    """Stands for a connection: notes the statement and its parameters, and stores nothing."""
+    """A fake connection that records the statement and its parameters without storing anything."""
 
     statement: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def all(self, statement: TextClause, parameters: Mapping[str, object]) -> Sequence[Row]:
-        """Note it; no row says that another request stored the alert."""
+        """Record the statement; no rows means that no other request stored the alert."""
         self.statement, self.parameters = statement.text, parameters
         return ()
 
 
 def _literal(name: str, value: object) -> str:
-    """Return a value as Postgres writes it; what has to be new is made anew each time."""
+    """Return a value as an SQL literal; values that must be unique become expressions."""
     if name == "fingerprint":
         return f"sha256(convert_to({_NEW}, 'UTF8'))"
     if isinstance(value, bytes):
@@ -181,7 +181,7 @@ def _run(script: Path, directory: Path, project: PgbenchProject, run: Run) -> No
 
 
 def _latencies(directory: Path) -> Sequence[float]:
-    """Return how long each transaction took in milliseconds; microseconds in the third column."""
+    """Return the durations of the transactions in milliseconds, from the third column."""
     lines = (
         line
         for file in directory.glob("latencies*")

@@ -1,4 +1,4 @@
-"""Programs that are measured: started, waited for, looked at and stopped."""
+"""Starts, observes and stops the programs that are measured."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ _LIBC = CDLL(None)
 
 @dataclass(frozen=True)
 class Process:
-    """A line of the table of processes."""
+    """An entry of the process table."""
 
     pid: int
     parent: int
@@ -33,7 +33,7 @@ class Process:
 
 
 class Program:
-    """A server of somebody else's on a port of loopback."""
+    """A third-party server on a loopback port."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Start it, and wait until it answers."""
+        """Start the server and wait until it responds."""
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 self._command,
@@ -71,7 +71,7 @@ class Program:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop it."""
+        """Stop the server."""
         if self._process is None:
             return
         self._process.terminate()
@@ -83,14 +83,14 @@ class Program:
 
     @property
     def pid(self) -> int:
-        """The process that was started."""
+        """Id of the started process."""
         if self._process is None:
             raise CannotMeasureError("it is not running")
         return self._process.pid
 
 
 def inherited() -> dict[str, str]:
-    """Return what programs of others get to know of the environment: nothing of our settings."""
+    """Return the environment variables that other programs get, without Gatebell's settings."""
     names = ("HOME", "LANG", "PATH", "TMPDIR", "TZ", "USER")
     given = os.environ  # noqa: TID251 - of the machine, not of the service
     return {name: given[name] for name in names if name in given}
@@ -99,7 +99,7 @@ def inherited() -> dict[str, str]:
 def worker_memory(root: int, marker: str) -> float:
     """Return the largest proportional set size among a program's workers, in MiB.
 
-    Workers are the processes without children whose command has the marker.
+    Workers are processes without children whose command contains the marker.
     """
     found = family(root)
     parents = {each.parent for each in found}
@@ -108,47 +108,47 @@ def worker_memory(root: int, marker: str) -> float:
 
 
 def process_sizes(root: int, marker: str) -> tuple[float, ...]:
-    """Return the memory of a program's processes whose command has the marker, in MiB.
+    """Return the memory of a program's processes whose command contains the marker, in MiB.
 
-    Each gets its share of what several of them have in common (proc_pid_smaps(5)).
+    Shared memory is divided among the processes (proc_pid_smaps(5)).
     """
     return tuple(proportional_mib(each.pid) for each in family(root) if marker in each.command)
 
 
 def processor_seconds(root: int, marker: str = "") -> float:
-    """Return how long a program's processes whose command has the marker have computed.
+    """Return the processor seconds of a program's processes whose command contains the marker.
 
-    In seconds of a processor, since each of them started; those that have ended do not count.
+    The time counts from the start of each process. Processes that have ended do not count.
     """
     return sum(processor_times(root, marker).values())
 
 
 def processor_times(root: int, marker: str = "") -> Mapping[int, float]:
-    """Return the same for each of these processes, by its number."""
+    """Return the processor seconds of each of these processes by process id."""
     return {each.pid: _computed(each.pid) for each in family(root) if marker in each.command}
 
 
 def seconds_between(before: Mapping[int, float], after: Mapping[int, float]) -> float:
-    """Return how long processes have computed between two looks; those that ended do not count."""
+    """Return the processor seconds between two measurements; ended processes do not count."""
     return sum(seconds - before.get(pid, 0.0) for pid, seconds in after.items())
 
 
 def busy_seconds() -> float:
-    """Return how long all programs of the machine have computed since it started, in the same."""
+    """Return the processor seconds of all programs since the machine started."""
     whole, *_ = (_PROC / "stat").read_text().splitlines()
     user, nice, system, _idle, _waiting, *interrupts = map(int, whole.split()[1:8])
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
 def keep_on(core: int, root: int) -> None:
-    """Let a program's processes, with all their threads, run on one core alone."""
+    """Pin all threads of a program's processes to one core."""
     for each in family(root):
         for thread in (_PROC / str(each.pid) / "task").iterdir():
             os.sched_setaffinity(int(thread.name), {core})
 
 
 def family(root: int) -> tuple[Process, ...]:
-    """Return a process and all that descend from it."""
+    """Return a process and all its descendants."""
     everybody = tuple(_processes())
     known = {root}
     while True:
@@ -160,9 +160,9 @@ def family(root: int) -> tuple[Process, ...]:
 
 
 def kill_family(root: int) -> None:
-    """Kill a process and its descendants with SIGKILL, and wait until they are gone.
+    """Kill a process and its descendants with SIGKILL, and wait until they have ended.
 
-    The process is the first, since it would start others.
+    The process itself is killed first, because it would restart the others.
     """
     killed = []
     for each in sorted(family(root), key=lambda each: each.pid != root):
@@ -181,24 +181,25 @@ def _processes() -> Iterator[Process]:
             status = (directory / "stat").read_text()
             command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         after_name = status.rpartition(")")[2].split()
         yield Process(int(directory.name), int(after_name[1]), command)
 
 
 def _computed(pid: int) -> float:
-    # All threads together, to the nanosecond; proc_stat(5) counts in hundredths of a second.
+    # This covers all threads and has nanosecond resolution; proc_stat(5) has hundredths of a
+    # second.
     clock = c_int()
     if _LIBC.clock_getcpuclockid(pid, byref(clock)):
         return 0.0
     try:
         return clock_gettime(clock.value)
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return 0.0
 
 
 def resident_mib(pid: int) -> float:
-    """Return all memory of a process, with what it has in common with others, in MiB."""
+    """Return the resident set size of a process in MiB, including shared memory."""
     try:
         pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
     except OSError:
@@ -207,7 +208,7 @@ def resident_mib(pid: int) -> float:
 
 
 def proportional_mib(pid: int) -> float:
-    """Return a process's own memory and its share of what it has in common with others, in MiB."""
+    """Return the proportional set size of a process in MiB, including its part of shared memory."""
     return proportional_bytes(pid) / 2**20
 
 
@@ -215,7 +216,7 @@ def _answers(port: int) -> bool:
     with closing(HTTPConnection("127.0.0.1", port, timeout=_START_SECONDS)) as connection:
         try:
             connection.request("GET", "/")
-            # Whatever it has there, or has not.
+            # Any response counts, including an error.
             return connection.getresponse().status > 0
         except (OSError, HTTPException):
             return False

@@ -1,4 +1,4 @@
-"""Runs, interleaved: each round asks everybody once, so that noise meets all alike."""
+"""Interleaved runs: each round measures every contender once, so that noise affects all equally."""
 
 import itertools
 import statistics
@@ -16,55 +16,55 @@ from bench.workloads import Work
 TIMES = "\N{MULTIPLICATION SIGN}"
 _numbers = itertools.count(1)
 _WARM_SECONDS = 1
-#: So many answers show that something can be measured: more only keep the processors busy.
+#: Number of responses that is enough to show that something can be measured.
 _ENOUGH_ANSWERS = 20
-#: How many times as long each try is, until something is answered.
+#: Factors by which the duration of a run is multiplied until there is a response.
 _TRIED = (1, 5, 20)
-#: Each worker has to have had one.
+#: Number of warm-up runs, so that each worker has handled a request.
 _WARM_RUNS = {Work.LARGE: 4}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one contender made of one kind of work."""
+    """The result of one contender for one kind of request."""
 
     work: Work
     name: str
     samples: tuple[Sample, ...]
-    #: Of the largest worker in MiB, when it was warm and after the last round.
+    #: Memory of the largest worker in MiB, after the warm-up and after the last round.
     memory_before: float
     memory_after: float
-    #: Why something is missing.
+    #: Reason why results are missing.
     reason: str = ""
 
     @property
     def rate(self) -> float:
-        """Requests a second: the median of the rounds."""
+        """Requests per second, as the median of the rounds."""
         return statistics.median(each.rate for each in self.samples)
 
     @property
     def p50(self) -> float:
-        """Milliseconds; the median of the rounds, and so below."""
+        """50th percentile in milliseconds, as the median of the rounds."""
         return statistics.median(each.p50 for each in self.samples)
 
     @property
     def p95(self) -> float:
-        """Milliseconds."""
+        """95th percentile in milliseconds, as the median of the rounds."""
         return statistics.median(each.p95 for each in self.samples)
 
     @property
     def p99(self) -> float:
-        """Milliseconds."""
+        """99th percentile in milliseconds, as the median of the rounds."""
         return statistics.median(each.p99 for each in self.samples)
 
     @property
     def errors(self) -> int:
-        """Answers other than the right one, of all rounds."""
+        """Number of wrong responses in all rounds."""
         return sum(each.errors for each in self.samples)
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How often each status came, in all rounds."""
+        """Number of responses by status in all rounds."""
         seen: Counter[str] = Counter()
         for each in self.samples:
             seen.update(each.statuses)
@@ -73,21 +73,21 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """How many times the rate of another a contender had in the same round."""
+    """The ratio of two contenders' rates within the same rounds."""
 
     median: float
     lowest: float
     highest: float
 
     def __str__(self) -> str:
-        """Write it with its spread, such as 0.64 times (0.60 to 0.68)."""
+        """Return the ratio with its spread, such as 0.64 times (0.60 to 0.68)."""
         return f"{self.median:.2f} {TIMES} ({self.lowest:.2f} to {self.highest:.2f})"
 
 
 def ratio_of(one: Outcome | None, other: Outcome | None) -> Ratio | None:
-    """Compare two round by round, so that what slowed the machine for a while counts little.
+    """Compare two contenders round by round, so that temporary slowdowns count little.
 
-    Returns None if there is nothing to compare.
+    Return None if there is nothing to compare.
     """
     if one is None or other is None:
         return None
@@ -99,12 +99,12 @@ def ratio_of(one: Outcome | None, other: Outcome | None) -> Ratio | None:
 
 
 def next_run(seconds: int, *, answers: int = 0) -> Run:
-    """Return a run that is not like any before."""
+    """Return a run with a new number."""
     return Run(number=next(_numbers), seconds=seconds, answers=answers)
 
 
 class _Lane:
-    """A contender during one kind of work."""
+    """A contender during the measurement of one kind of request."""
 
     def __init__(self, contender: Contender, work: Work) -> None:
         self._contender = contender
@@ -112,13 +112,13 @@ class _Lane:
         self._measure: Measure = contender.measures[work]
         self._samples: list[Sample] = []
         self._before = 0.0
-        #: Why there is no use in going on.
+        #: Reason why further measurements are pointless.
         self._reason = ""
-        #: What went wrong once.
+        #: Description of an error that occurred once.
         self._remark = ""
 
     def probe(self) -> None:
-        """Look at an answer."""
+        """Check a single response."""
         probe = self._contender.probes.get(self._work)
         try:
             if probe is not None:
@@ -127,7 +127,7 @@ class _Lane:
             self._reason = str(error)
 
     def warm(self) -> None:
-        """Look at an answer, and let everything be loaded that is loaded once."""
+        """Check a single response, and warm up the server."""
         self.probe()
         try:
             for _ in range(_WARM_RUNS.get(self._work, 1)):
@@ -138,7 +138,7 @@ class _Lane:
         self._before = self._contender.memory()
 
     def measure(self, seconds: int, *, answers: int = 0) -> bool:
-        """Take one sample; return false if a longer run may have a right answer."""
+        """Take a sample; return False if a longer run may have a correct response."""
         if self._reason:
             return True
         try:
@@ -157,7 +157,7 @@ class _Lane:
         return next_run(seconds * self._work.stretch, answers=answers)
 
     def outcome(self) -> Outcome:
-        """Return what came of it."""
+        """Return the result."""
         return Outcome(
             work=self._work,
             name=self._contender.name,
@@ -169,21 +169,21 @@ class _Lane:
 
 
 def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
-    """Measure one kind of work after the other."""
+    """Measure one kind of request after the other."""
     for work in options.works:
         _say(work.label)
         lanes = [_Lane(each, work) for each in contenders if work in each.measures]
         for lane in lanes:
             lane.warm()
         for number in range(options.rounds):
-            # There and back, so that nobody always comes after the same one.
+            # The order alternates, so that no contender always follows the same one.
             for lane in lanes if number % 2 == 0 else reversed(lanes):
                 lane.measure(options.seconds)
         yield from (lane.outcome() for lane in lanes)
 
 
 def measure_once(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
-    """Run everything once as it is, for a second; for longer if a busy machine answers nothing."""
+    """Run everything once for a second, or longer if a busy machine returns no response."""
     for work in options.works:
         _say(work.label)
         lanes = [_Lane(each, work) for each in contenders if work in each.measures]

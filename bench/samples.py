@@ -1,4 +1,4 @@
-"""What a run measures, and what is run."""
+"""Runs and their results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 class Run:
     """One of the interleaved runs."""
 
-    #: Of all runs, so that what must be new is new.
+    #: Unique number of the run, from which unique values are derived.
     number: int
     seconds: int
-    #: How many answers are enough for a thread or connection that asks; 0 for all that come.
+    #: Number of responses after which a thread or connection stops, or 0 for no limit.
     answers: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What came of a run; latencies in milliseconds."""
+    """The result of a run, with latencies in milliseconds."""
 
-    #: Right answers a second.
+    #: Correct responses per second.
     rate: float
     p50: float
     p95: float
     p99: float
-    #: Right answers in all.
+    #: Number of correct responses.
     right: int = 0
-    #: Answers other than the right one, and connections that broke.
+    #: Number of wrong responses and broken connections.
     errors: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)
 
@@ -35,8 +35,8 @@ Measure = Callable[[Run], Sample]
 
 
 class CannotMeasureError(Exception):
-    """A run cannot be had; the text is the reason."""
+    """A run is not possible. The message is the reason."""
 
 
 class NoAnswerError(CannotMeasureError):
-    """The run was over before the first answer had come."""
+    """The run ended before the first response arrived."""

@@ -1,4 +1,4 @@
-"""How much must be in the databases for all runs to have enough."""
+"""Number of rows that all runs need in the databases."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from bench.shots import CHAINS
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """Rows of each kind."""
+    """The row counts of each kind."""
 
     access_tokens: int
     refresh_tokens: int
@@ -17,11 +17,11 @@ class Counts:
 
 
 def counts_for(*, runs: int, seconds: int, has_codes: bool) -> Counts:
-    """Return what that many runs need, and one more value for the look beforehand."""
+    """Return the number of rows for `runs` runs, and one more for the initial check."""
     return Counts(
         access_tokens=1_000,
         refresh_tokens=CHAINS * runs + 1,
         codes=CODES_A_SECOND * seconds * runs + 1 if has_codes else 1,
-        # One in so many is asked about again, and may then be told to slow down.
+        # With this many codes, the same code is rarely polled again soon enough to get slow_down.
         device_codes=10_000,
     )

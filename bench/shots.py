@@ -1,29 +1,30 @@
-"""Requests to send again and again, and what each should be answered."""
+"""Requests that are sent repeatedly, and their expected responses."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-#: Stands in a request for what differs from one to the next.
+#: Placeholder in a request for a value that differs between requests.
 HOLE = "\x00"
-#: How long the numbers of Mode.COUNT are.
+#: Placeholder value that defines the number of digits in Mode.COUNT.
 COUNTED = "0" * 17
-#: Many more than connections: a chain waits while its newest token is on its way.
+#: Number of chains, far above the number of connections: a chain waits while its newest token is in
+#: transit.
 CHAINS = 64
 
 
 class Mode(StrEnum):
-    """Where the value in the hole comes from."""
+    """The source of the values for the placeholder."""
 
     SAME = "same"
-    #: A number that nobody has sent before.
+    #: A number that has not been sent before.
     COUNT = "count"
-    #: One value after the other, and from the start again.
+    #: The values in turn, starting again at the end.
     ROTATE = "rotate"
     #: Each value once.
     ONCE = "once"
-    #: Each value once; the answer has one that can follow it.
+    #: Each value once. The response contains the next value.
     CHAIN = "chain"
 
 
@@ -35,21 +36,21 @@ class Magazine:
         self._taken = 0
 
     def take(self, count: int) -> Sequence[str]:
-        """Return the next ones; fewer, or none, at the end."""
+        """Return the next values, or fewer at the end."""
         taken = self.every[self._taken : self._taken + count]
         self._taken += len(taken)
         return taken
 
 
 def refresh_token_in(text: str) -> str:
-    """Return the refresh token of an answer, or an empty text."""
+    """Return the refresh token of a response, or an empty string."""
     found = re.search(r'"refresh_token"\s*:\s*"([^"]+)"', text)
     return found[1] if found else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shot:
-    """A request with a hole, and what to expect."""
+    """A request with placeholders, and its expected responses."""
 
     method: str
     path: str
@@ -57,20 +58,20 @@ class Shot:
     body: str = ""
     mode: Mode = Mode.SAME
     values: Magazine = field(default_factory=lambda: Magazine(()))
-    #: How many values a second of a run takes along; they need not all be used.
+    #: Number of values that a run takes per second. They need not all be used.
     values_a_second: int = 0
-    #: The right statuses, each with texts of which the body must have one (without white space).
+    #: Correct statuses, each with texts of which the body must contain one (ignoring whitespace).
     expected: Mapping[int, Sequence[str]] = field(default_factory=lambda: {200: ()})
-    #: Lua's pattern of the value that follows, in an answer's body.
+    #: Lua pattern for the next value in a response's body.
     successor: str = '"refresh_token"%s*:%s*"([^"]+)"'
 
     @property
     def looks(self) -> bool:
-        """Tell whether each answer has to be looked at while the load lasts."""
+        """Whether each response must be examined during the load."""
         return set(self.expected) != {200} or self.mode in {Mode.ONCE, Mode.CHAIN}
 
     def is_right(self, status: int, body: str) -> bool:
-        """Return whether an answer is one of the expected ones."""
+        """Return whether a response is correct."""
         texts = self.expected.get(status)
         dense = "".join(body.split())
         return texts is not None and (not texts or any(text in dense for text in texts))
@@ -83,7 +84,7 @@ class Shot:
         return self.values.take(CHAINS if chains else self.values_a_second * seconds)
 
     def parts(self, host: str, sample: str) -> Sequence[str]:
-        """Return the request cut at its holes; all values are as long as the sample."""
+        """Return the request split at its placeholders; values are as long as the sample."""
         length = len(self.body.replace(HOLE, sample).encode())
         lines = [f"{self.method} {self.path} HTTP/1.1", f"Host: {host}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]

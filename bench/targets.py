@@ -1,4 +1,4 @@
-"""What the figures should be: every target is a ratio, or an absolute bound that is generous."""
+"""The targets of the benchmark: ratios, and generous absolute limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,29 +18,29 @@ from bench.workloads import Work
 Outcomes = Mapping[tuple[Work, str], Outcome]
 
 _P99_OF_P50 = 4.0
-#: With much stored, of the figure with little.
+#: Minimum ratio of the rate with much stored data to the rate with little.
 _FLAT_RATE = 0.9
 _LARGE_MS = 1_000.0
-#: What a worker may keep of several webhooks of 5,000 alerts and still count as flat.
+#: Growth in MiB of a worker after several webhooks of 5,000 alerts that still counts as flat.
 _FLAT_MIB = 10.0
 _MOST_MIB = 65.0
-#: What a soak may add and still count as flat.
+#: Growth in MiB during a soak that still counts as flat.
 _STEADY_MIB = 3.0
 _START_SECONDS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A target and what was measured."""
+    """A target and the measured value."""
 
     target: str
-    #: Empty if it was not measured.
+    #: Measured value. Empty if it was not measured.
     measured: str = ""
     is_met: bool = False
 
     @property
     def word(self) -> str:
-        """The verdict in words."""
+        """Verdict in words."""
         if not self.measured:
             return "not measured"
         return "met" if self.is_met else "not met"
@@ -67,12 +67,12 @@ _RATIOS: Sequence[tuple[Work, str, float]] = (
     (Work.METRICS, ALERTA.name, 60.0),
     (Work.METRICS, PGBENCH, 0.25),
 )
-#: Of alerts that page, to those that page nobody.
+#: Minimum ratio of the rate of alerts that page to the rate of alerts that do not.
 _PAGED_RATE = 0.8
 
 
 def verdicts(outcomes: Outcomes, ours: Contender, soaked: Soak | None) -> tuple[Verdict, ...]:
-    """Compare what was measured with what should be."""
+    """Compare the results with the targets."""
     return (
         *(
             _ratio(work, name, factor, outcomes)

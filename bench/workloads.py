@@ -1,10 +1,10 @@
-"""The kinds of work that are measured."""
+"""The kinds of requests that are measured."""
 
 from enum import StrEnum
 
 
 class Work(StrEnum):
-    """A kind of work; the value is what the command line calls it."""
+    """A kind of request. Its value is the name on the command line."""
 
     TOKEN_INFO = "token-info"  # noqa: S105 - a name
     USER = "user"
@@ -26,19 +26,19 @@ class Work(StrEnum):
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """Description of the kind of request."""
         return _LABELS[self]
 
     @property
     def alerts(self) -> int:
-        """How many alerts a request has."""
+        """Number of alerts in a request."""
         return {Work.METRICS: METRICS_ALERTS, Work.LARGE: LARGE_ALERTS}.get(self, 1)
 
     @property
     def stretch(self) -> int:
-        """How many times as long as others its runs are.
+        """Factor by which runs of this kind are longer than others.
 
-        What is under way when a run ends does not count: with slow requests that is no trifle.
+        Requests in progress at the end of a run are not counted, which matters for slow requests.
         """
         return 3 if self in {Work.METRICS, Work.LOGIN} else 1
 
@@ -52,7 +52,7 @@ _ONLY_FIGURES = frozenset(
         Work.BOUND_CALL,
     }
 )
-#: Requests of `--figures`: those that benchmarks of identity providers publish.
+#: Requests of `--figures`, which benchmarks of identity providers publish.
 FIGURES = (
     Work.CLIENT_CREDENTIALS,
     Work.CODE,
@@ -63,7 +63,7 @@ FIGURES = (
     Work.BOUND_CALL,
     Work.LOGIN,
 )
-#: What is compared with the baselines and the peers.
+#: Requests that are compared with the baselines and the peers.
 COMPARED = tuple(work for work in Work if work not in _ONLY_FIGURES)
 METRICS_ALERTS = 100
 LARGE_ALERTS = 5_000

@@ -1,4 +1,4 @@
-"""The views of the service. This file is the URL map."""
+"""The views of the service. The order in this file is the order of the URL map."""
 
 from flask import Flask
 
@@ -141,7 +141,7 @@ BLUEPRINTS = (
     admin,  # /admin…
     audit,  # /admin/audit
     projects,  # /projects/new  /<project>/-/settings/{general,members}  /<group or project>
-    # For machines
+    # APIs and machine-to-machine endpoints
     token,  # /oauth/token  /oauth/par  /oauth/authorize_device  /oauth/revoke  /oauth/token/info
     registration,  # /oauth/register…
     metadata,  # /.well-known/…
@@ -161,7 +161,10 @@ BLUEPRINTS = (
 
 
 def register_blueprints(app: Flask) -> None:
-    """Give the application its URL map; raise TypeError for a view without a mark."""
+    """Register all blueprints with the application.
+
+    Raise TypeError if a view has no access decorator.
+    """
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     describe_endpoints(app)

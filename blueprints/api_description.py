@@ -1,6 +1,6 @@
-"""The description of all interfaces: /api/openapi.json for programs, /help/api for people.
+"""The API description: /api/openapi.json for programs, /help/api for people.
 
-Clients that speak GraphQL are told that there is none.
+Clients that use GraphQL get an error that refers them to the REST API.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from web.services import services
 from web.settings.reader import Settings
 
 api_description = MachineBlueprint("api_description", __name__, errors=ErrorFormat.API)
-# The authorization page opens in a window of its own, and leads back to this one.
+# The authorization page opens in its own window and redirects back to this page.
 api_viewer = PageBlueprint(
     "api_viewer", __name__, url_prefix="/help/api", leads_to_applications=True
 )
@@ -35,7 +35,7 @@ _ETAG_BYTES = 16
 
 
 class _Written(NamedTuple):
-    """The description as it is sent."""
+    """The serialized description."""
 
     content: bytes
     etag: str
@@ -57,7 +57,7 @@ def openapi() -> Response:
 @api_description.route("/api/graphql", methods=["GET", "POST"])
 @open_to_anyone.but(cross_origin=CorsPolicy(methods=("GET", "HEAD", "POST")))
 def graphql() -> Response:
-    """Say where to go instead, as GraphQL tells errors."""
+    """Return a GraphQL error that refers to the REST API."""
     differences = public_url(url_for("help_pages.document", name="differences-from-gitlab"))
     message = (
         f"There is no GraphQL API here. The REST API has the alerts, too: {public_url('/api/v4')}; "
@@ -67,13 +67,13 @@ def graphql() -> Response:
 
 
 def _write(settings: Settings) -> _Written:
-    """Write the description once, and again when a setting has changed."""
+    """Return the serialized description; it is built again after a setting changes."""
     edition = Edition(
         base_url=settings.base_url,
         instance_name=settings.instance_name,
         release=settings.release,
     )
-    # In a thread: it takes a tenth of a second, in which other requests go on.
+    # The work runs in a thread because it takes a tenth of a second and would block other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
     content = orjson.dumps(threads.reading.run(openapi_document, app, edition))
     return _Written(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
@@ -82,7 +82,7 @@ def _write(settings: Settings) -> _Written:
 @api_viewer.get("", endpoint="show")
 @open_to_anyone
 def show_description() -> ResponseReturnValue:
-    """Show the description; without scripts it is a list of all operations."""
+    """Show the description; without scripts, it is a list of all operations."""
     return render_template(
         "help/api.html",
         operations=services().live_settings.derived(_operations),
@@ -93,13 +93,13 @@ def show_description() -> ResponseReturnValue:
 @api_viewer.get("/authorized")
 @open_to_anyone
 def authorized() -> ResponseReturnValue:
-    """Hand the code of an authorization to the page that asked for it; its redirect URI."""
+    """Pass the authorization code to the page that requested it. This is its redirect URI."""
     return render_template("help/authorized.html")
 
 
 def _operations(settings: Settings) -> Mapping[str, list[DescribedView]]:
-    """Return all operations by their subject."""
-    del settings  # the URL map does not depend on them
+    """Return all operations by tag."""
+    del settings  # the URL map does not depend on the settings
     views = sorted(
         described_views(current_app), key=lambda each: (each.tag, each.path.template, each.method)
     )

@@ -1,4 +1,4 @@
-"""Pages of applications: of a user's own under /-/user_settings, and what administrators share."""
+"""Application pages of users, under /-/user_settings, and the steps shared with administration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,18 +35,19 @@ _SECRET = "application secret"  # noqa: S105 - a name
 
 @dataclass(frozen=True, kw_only=True)
 class ApplicationPages:
-    """The steps that the pages of both blueprints share: each view is one of them."""
+    """The views that the blueprints of users and administrators share."""
 
-    #: The name of the blueprint, with those around it.
+    #: Name of the blueprint, including its parent blueprints.
     endpoint: str
     form: type[ApplicationForm]
-    #: Returns an application that the user may change, or raises NotFoundError.
+    #: Function that returns an application that the user may change, or raises NotFoundError.
     get: Callable[[int], ApplicationView]
-    #: Registers applications of the instance, and shows whose each one is.
+    #: Whether the pages register applications of the instance and show the owner of each
+    #: application.
     is_administration: bool
 
     def bind(self, blueprint: Blueprint, mark: Mark) -> None:
-        """Let the URLs of a blueprint lead to these pages, for those whom a mark lets in."""
+        """Add the URLs of these pages to a blueprint, with an access decorator."""
         one = "/<int:application_id>"
         for rule, view, methods in (
             ("/new", self.new, ["GET", "POST"]),
@@ -74,11 +75,11 @@ class ApplicationPages:
         return self._show_secret(made)
 
     def show(self, application_id: int) -> ResponseReturnValue:
-        """Show an application, with its secret right after its creation or renewal."""
+        """Show an application, with its secret if it was just created or renewed."""
         return self._show_page(self.get(application_id), RenewalForm())
 
     def setup(self, application_id: int) -> ResponseReturnValue:
-        """Show only how far an application has come, for a page that waits for it."""
+        """Show only the setup progress of an application, for a page that polls it."""
         application = self.get(application_id)
         page = self._rendered("_setup", application=application, **self._setup_of(application))
         return page, 200, {"Cache-Control": "no-store"}
@@ -109,7 +110,7 @@ class ApplicationPages:
         return self._back_to(application_id)
 
     def renew_secret(self, application_id: int) -> ResponseReturnValue:
-        """Issue a new secret and show it; the old one stays valid for the chosen time."""
+        """Issue a new secret and show it; the old secret stays valid for the chosen time."""
         application, form = self.get(application_id), RenewalForm()
         renewed = form.carry_out(
             lambda: actions.rotate_secret(work(), application_id, form.read(RenewalBody))
@@ -117,21 +118,21 @@ class ApplicationPages:
         return self._show_page(application, form) if renewed is None else self._show_secret(renewed)
 
     def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
-        """Revoke the older one of two secrets."""
+        """Revoke the older of two secrets."""
         self.get(application_id)
         actions.end_secret(work(), application_id, secret_id)
         flash("The older secret no longer works.")
         return self._back_to(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
-        """End the access tokens that have scopes which were removed."""
+        """Revoke the access tokens that have removed scopes."""
         self.get(application_id)
         ended = actions.end_removed_scopes(work(), application_id)
         flash(f"{pluralize(ended.tokens, 'access token')} ended. Applications can refresh them.")
         return self._back_to(application_id)
 
     def delete(self, application_id: int) -> ResponseReturnValue:
-        """Ask for confirmation of the removal."""
+        """Show the confirmation page for deleting an application."""
         self.get(application_id)
         return self._rendered("delete", application=_page_of(application_id))
 

@@ -42,7 +42,7 @@ _MOST_PROJECTS = 50
 @home.get("/")
 @signed_in
 def index() -> ResponseReturnValue:
-    """Show what waits for the user: open alerts, duties, incidents and expiring tokens."""
+    """Show the user's open alerts, duties, incidents and expiring tokens."""
     session, user = db.session(), viewer()
     mine = my_projects(user, most=_MOST_PROJECTS, session=session)
     return render_template(
@@ -64,7 +64,7 @@ def index() -> ResponseReturnValue:
 
 
 def _alerts_that_wait(user: Viewer) -> dict[str, Any]:
-    """Return the most severe open alerts, and how many there are of each severity."""
+    """Return the most severe open alerts, and the number of open alerts by severity."""
     session = db.session()
     watched = projects_of_member(user, session=session)
     alerts = open_alerts(watched, limit=_MOST_ALERTS, session=session)
@@ -77,7 +77,7 @@ def _alerts_that_wait(user: Viewer) -> dict[str, Any]:
 
 
 def _what_is_mine(user: Viewer) -> dict[str, Any]:
-    """Return what the user has to look after: alerts, incidents and duties."""
+    """Return the alerts, incidents and duties that the user is responsible for."""
     session, me = db.session(), get_current_user()
     watched = projects_of_member(user, session=session)
     assigned = AlertFilter(project_id=0, projects=watched, assignee=me.username)
@@ -101,7 +101,7 @@ def _expiring_tokens() -> tuple[TokenView, ...]:
 @home.get("/groups")
 @open_to_anyone
 def groups_and_projects() -> ResponseReturnValue:
-    """List the groups and projects that are visible to the user, or those with a word."""
+    """List the groups and projects that the user can see, or those that match a search."""
     search, session = words(list_query("search", "page"), "search"), db.session()
     part, user = asked_part(order_by="path"), viewer()
     if search:
@@ -121,7 +121,7 @@ def groups_and_projects() -> ResponseReturnValue:
 
 
 def _found(search: str, part: ListPart, user: Viewer) -> ResponseReturnValue:
-    """Show the first groups with a word, and the projects page by page."""
+    """Show the first matching groups, and the matching projects page by page."""
     session, first = db.session(), ListPart(size=part.size, order_by="path")
     groups = list_groups(GroupFilter(search=search), first, user, session=session)
     projects = search_projects(ProjectFilter(search=search), part, user, session=session)

@@ -1,4 +1,4 @@
-"""The container registry: its page in a project, tokens for its clients, and its notifications."""
+"""The container registry: its project page, tokens for its clients, and its notifications."""
 
 from collections.abc import Callable, Iterable
 
@@ -59,16 +59,16 @@ registry_notifications = MachineBlueprint(
     url_prefix="/api/v4/container_registry_event",
     errors=ErrorFormat.MESSAGE,
 )
-#: In bytes, of a form.
+#: Maximum size of a form in bytes.
 _LONGEST_FORM = 16_383
-#: What requests are answered with, besides success.
+#: Error statuses of token requests.
 _REFUSALS = (400, 401, 403, 429)
 
 
 @registry_pages.get("")
 @permitted("registry_repositories.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the repositories, and say how to sign in and how to connect a registry."""
+    """List the repositories, and show how to sign in and how to connect a registry."""
     list_query(*CURSORS)
     found = domain.repositories_page(project.id, asked_slice(), session=db.session())
     host = registry_policy().host
@@ -104,14 +104,14 @@ def show(project: ProjectView, repository_id: int) -> ResponseReturnValue:
 
 
 def _may_delete(project: ProjectView) -> bool:
-    """Return whether the page has buttons that delete: where a registry can be told."""
+    """Return whether the page has delete buttons, which need a connected registry."""
     return project.can_maintain and not project.is_archived and bool(registry_policy().api_url)
 
 
 @registry_pages.post("/<int:repository_id>/delete")
 @permitted("registry_repositories.delete")
 def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
-    """Delete a repository with all its images, in the background."""
+    """Delete a repository with all its images in the background."""
     repository = domain.get_repository(repository_id, project_id=project.id, session=db.session())
     with refusals_shown(InvalidError):
         actions.delete_repository(work(), project, repository_id)
@@ -122,7 +122,7 @@ def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
 @registry_pages.post("/<int:repository_id>/tags/<tag_name>/delete")
 @permitted("registry_repositories.delete_tag")
 def delete_tag(project: ProjectView, repository_id: int, tag_name: str) -> ResponseReturnValue:
-    """Delete a tag of a repository, at once."""
+    """Delete a tag of a repository immediately."""
     try:
         actions.delete_tag(work(), project, repository_id, tag_name)
     except (RegistryUnavailableError, RegistryRefusedError) as error:
@@ -188,7 +188,7 @@ def _answer(
         user = user_with(password())
     except UnknownTokenError as error:
         count_failure()
-        # Returned and not raised, so that the count is stored.
+        # The error is returned and not raised, so that the count is stored.
         return refusal(error)
     response = json_response(as_json(_token_for(user, scopes)))
     response.headers["Cache-Control"] = "no-store"
@@ -212,7 +212,7 @@ def _check_service(name: str) -> None:
 @open_to_anyone
 @by_address
 def certificates() -> Response:
-    """Return the certificates that registries have to trust (`rootcertbundle`), in PEM."""
+    """Return the certificates that registries have to trust (`rootcertbundle`), in PEM format."""
     response = Response(certificate_bundle(), mimetype="application/x-pem-file")
     response.headers["Cache-Control"] = "no-cache"
     return response

@@ -1,4 +1,4 @@
-"""/help/releases: the release schedule for people, its feeds, and its checker."""
+"""The release schedule at /help/releases, its feeds, and its checker."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -40,7 +40,7 @@ release_feeds = MachineBlueprint(
     "release_feeds", __name__, url_prefix="/help", errors=ErrorFormat.API
 )
 _ATOM, _ICALENDAR = "application/atom+xml", "text/calendar"
-#: The filters that feeds have as well.
+#: Filters that feeds support as well.
 _FILTERS = ("release", "interface", "state")
 
 
@@ -72,7 +72,7 @@ def index() -> ResponseReturnValue:
 @release_schedule.get("/<change_id>")
 @open_to_anyone
 def show(change_id: str) -> ResponseReturnValue:
-    """Show a change, and how to try both sides of it."""
+    """Show a change, and how to try the behavior before and after it."""
     change = BY_ID.get(change_id)
     if change is None:
         raise NotFoundError("This change is not on the release schedule.")
@@ -93,7 +93,7 @@ def _is_signed_in() -> bool:
 
 
 def _changes_of_viewer() -> Mapping[str, Certainty]:
-    """Return the ids of the changes that calls of the viewer's tokens and applications use."""
+    """Return the ids of the changes that affect calls of the viewer's tokens and applications."""
     if not _is_signed_in():
         return {}
     moment = now()
@@ -104,7 +104,7 @@ def _changes_of_viewer() -> Mapping[str, Certainty]:
 def _by_release(
     listed: Sequence[ListedChange],
 ) -> Sequence[tuple[Release, date | None, Sequence[ListedChange]]]:
-    """Return changes under their releases, with the days of these."""
+    """Group the changes by release, with the date of each release."""
     return [
         (release, date_of(release), members)
         for release in releases_on_schedule()
@@ -115,7 +115,7 @@ def _by_release(
 @release_check.get("", endpoint="show")
 @open_to_anyone
 def show_check() -> ResponseReturnValue:
-    """Show the form."""
+    """Show the form of the release checker."""
     return _check_page(ReleaseCheckForm())
 
 
@@ -123,7 +123,10 @@ def show_check() -> ResponseReturnValue:
 @open_to_anyone.but(writes=False, is_heavy=True)
 @csrf.exempt  # type: ignore[untyped-decorator]
 def check() -> ResponseReturnValue:
-    """Show what breaks. It changes nothing, so that a form of another site may lead here."""
+    """Show what a release breaks.
+
+    The check changes nothing, so forms of other sites may submit to it without a CSRF token.
+    """
     count_request(Family.RELEASE_CHECKS)
     try:
         given = handed_in()
@@ -147,7 +150,7 @@ def _refused_check(form: ReleaseCheckForm, error: InvalidError) -> ResponseRetur
 
 
 def _check_page(form: ReleaseCheckForm, report: Report | None = None) -> str:
-    form.content.data = ""  # it may hold secrets, and comes back to nobody
+    form.content.data = ""  # it may contain secrets, so it is not sent back
     return render_template(
         "help/release_check.html",
         form=form,
@@ -173,7 +176,7 @@ def atom() -> Response:
 @_feed(name="release_schedule.calendar", content_type=_ICALENDAR)
 @open_to_anyone.but(cross_origin=CorsPolicy())
 def ics() -> Response:
-    """Return the releases that have a date as a calendar."""
+    """Return the dated releases as a calendar."""
     return cached_document(calendar(_wanted(), url=_own_url()), f"{_ICALENDAR}; charset=utf-8")
 
 
@@ -183,7 +186,7 @@ def _wanted() -> list[ListedChange]:
 
 
 def _own_url() -> str:
-    """Return the URL of this feed with its filter, in one spelling."""
+    """Return the canonical URL of this feed with its filters."""
     url = public_url(url_for(request.endpoint or ""))
     given = sorted((name, value) for name, value in request.args.items() if value)
     return f"{url}?{urlencode(given)}" if given else url

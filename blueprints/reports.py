@@ -1,4 +1,4 @@
-"""/<project>/-/on_call/reports, also of a group, hand-over notes, and documents after incidents."""
+"""On-call reports of projects and groups, handoff notes, and post-incident documents."""
 
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ from web.pages.list_query import list_query
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
 _PARAMETERS = ("period", "from", "until")
-#: A period of days that the reader chooses.
+#: Value for a custom period of days.
 _OWN = "own"
 _DAY = timedelta(days=1)
 
@@ -48,7 +48,7 @@ _DAY = timedelta(days=1)
 @on_call_reports.get("/reports")
 @permitted("on_call_reports.show")
 def index(holder: Holder) -> ResponseReturnValue:
-    """Show what happened in a period, by default in the last night."""
+    """Show the report of a period, by default of the last night."""
     given = list_query(*_PARAMETERS)
     report, problem = None, ""
     try:
@@ -83,12 +83,15 @@ _WORDS: dict[str, Any] = {
 
 
 def _is_to_choose(given: MultiDict[str, str]) -> bool:
-    """Return whether the reader wants days of their own, and has not chosen any yet."""
+    """Return whether the reader selected a custom period but has not entered its days yet."""
     return given.get("period") == _OWN and not (given.get("from") or given.get("until"))
 
 
 def _asked(given: MultiDict[str, str]) -> ReportQuery:
-    """Return what the page is about; raise InvalidError for days that are none."""
+    """Return the query of the report.
+
+    Raise InvalidError for invalid days.
+    """
     period = one_of(given, "period", [*ReportPeriod, _OWN], ReportPeriod.NIGHT)
     place = get_current_user().time_zone
     if period != _OWN:
@@ -111,7 +114,7 @@ def _midnight(
 @on_call_reports.get("/report.<any(md, csv):kind>")
 @permitted("on_call_reports.download").but(is_heavy=True)
 def download(holder: Holder, kind: str) -> Response:
-    """Return the report in Markdown, or its pages as CSV."""
+    """Return the report as Markdown, or its pages as CSV."""
     query = _asked(list_query(*_PARAMETERS))
     return text_file(actions.write_report(work(), holder, query, kind), f"report.{kind}")
 
@@ -150,7 +153,7 @@ def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 @on_call_handover_notes.post(f"/<int(max={LARGEST_ID}):note_id>/delete")
 @permitted("on_call_handover_notes.delete")
 def delete(holder: Holder, schedule_id: int, note_id: int) -> ResponseReturnValue:
-    """Delete a hand-over note."""
+    """Delete a handoff note."""
     with refusals_shown(ForbiddenError):
         actions.delete_handover_note(work(), holder, schedule_id, note_id)
         flash("Hand-over note deleted.")
@@ -177,7 +180,7 @@ incident_documents = PageBlueprint(
 @incident_documents.route("/document", methods=["GET", "POST"])
 @permitted("incident_documents.show", to_post="incident_documents.change")
 def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show the document after an incident, and change it."""
+    """Show and change the post-incident document."""
     wants_template = bool(list_query("template").get("template"))
     document = documents.show_document(work(), project, iid, DocumentQuery(template=wants_template))
     form = IncidentDocumentForm(text=document.text, revision=document.revision)
@@ -190,12 +193,12 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
 def _save(
     project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
 ) -> IncidentDocument:
-    """Save what was posted; raise the errors of the action."""
+    """Save the posted document; errors of the action pass through."""
     change = form.read(IncidentDocumentChange)
     try:
         return documents.change_document(work(), project, before.incident_iid, change)
     except ConflictError:
-        # The page shows their text: whoever saves now has seen it.
+        # The page now shows the other version, so the next save may overwrite it.
         form.revision.data = str(before.revision)
         raise
 

@@ -1,4 +1,4 @@
-"""Pages of access tokens: of a user, of a project, of a group."""
+"""The access token pages that users, projects and groups share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -31,17 +31,17 @@ Made = NewAccessToken | NewResourceAccessToken
 
 
 class TokenPages(ABC, Generic[TokenForm]):
-    """The steps that the pages share: each view is one of them."""
+    """The views of the access token pages."""
 
-    #: The key in the session under which a new token, encrypted, crosses one redirect.
+    #: Session key for the encrypted new token until the redirect to the list shows it.
     session_key: ClassVar[str]
-    #: The scopes of a new token.
+    #: Scopes that a new token can have.
     offered: Sequence[str] = ORDINARY_SCOPES
-    #: What each scope allows.
+    #: Descriptions of the scopes by name.
     scope_words: ClassVar[Mapping[str, Scope]]
-    #: The project or group of the tokens; None for a user's own.
+    #: Project or group of the tokens, or None for a user's own tokens.
     namespace: Namespace | None = None
-    #: The highest role of a token that the user may end.
+    #: Highest role of a token that the user may revoke.
     role: Role = Role.OWNER
 
     @abstractmethod
@@ -50,7 +50,7 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     @abstractmethod
     def wanted(self, *, is_active: bool) -> TokenFilter:
-        """Return the filter for the tokens of the list."""
+        """Return the filter for the tokens in the list."""
 
     @abstractmethod
     def form(self) -> TokenForm:
@@ -62,7 +62,7 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     @abstractmethod
     def renew(self, token_id: int) -> Made:
-        """Replace a token by a new one."""
+        """Replace a token with a new one."""
 
     @abstractmethod
     def end(self, token_id: int) -> AccessToken:
@@ -74,7 +74,7 @@ class TokenPages(ABC, Generic[TokenForm]):
         return {}
 
     def index(self) -> ResponseReturnValue:
-        """List the tokens; a new one is shown once."""
+        """List the tokens, and show a new token once."""
         given = list_query("state", *CURSORS)
         is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
         wanted = self.wanted(is_active=is_active)
@@ -103,7 +103,7 @@ class TokenPages(ABC, Generic[TokenForm]):
         return self._form_page(form) if made is None else self._show_once(made)
 
     def rotate(self, token_id: int) -> ResponseReturnValue:
-        """Replace a token by a new one with the same lifetime, and show it."""
+        """Replace a token with a new token of the same lifetime, and show it."""
         try:
             made = self.renew(token_id)
         except InvalidError as error:

@@ -1,4 +1,4 @@
-"""/<project>/-/settings/webhooks: outgoing webhooks of a project, and their deliveries."""
+"""Pages for a project's outgoing webhooks and their deliveries."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -33,7 +33,7 @@ webhooks = PageBlueprint("webhooks", __name__, url_prefix=_AT)
 @webhooks.get("")
 @permitted("webhooks.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the webhooks with the state of their delivery."""
+    """List the webhooks with their delivery status."""
     list_query()
     found = actions.list_webhooks(work(), project, DestinationQuery(per_page=MOST_ENDPOINTS))
     return render_template("webhooks/index.html", project=project, webhooks=found.items)
@@ -56,7 +56,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @webhooks.get(_ONE)
 @permitted("webhooks.show")
 def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Show a webhook, with its secret right after its creation or rotation."""
+    """Show a webhook, with its secret if it was just created or rotated."""
     list_query()
     return _show_page(project, webhook_id)
 
@@ -64,7 +64,7 @@ def show(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(_ONE)
 @permitted("webhooks.change")
 def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Change URL, events and conditions."""
+    """Change the URL, events and conditions of a webhook."""
     form = WebhookForm()
     changed = form.carry_out(
         lambda: actions.change_webhook(work(), project, webhook_id, form.webhook(WebhookChangeBody))
@@ -78,7 +78,7 @@ def change(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(f"{_ONE}/rotate_secret")
 @permitted("webhooks.rotate_secret")
 def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Create a new secret and show it; the old one signs for the chosen time."""
+    """Create a new secret and show it; the old secret stays valid for the chosen time."""
     form = SecretRotationForm()
     made = form.carry_out(
         lambda: actions.rotate_secret(work(), project, webhook_id, form.read(SecretRotationBody))
@@ -92,7 +92,7 @@ def rotate_secret(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(f"{_ONE}/test", endpoint="send_test")
 @permitted("webhooks.send_test")
 def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Send a test message at once, and say what came of it."""
+    """Send a test message immediately and show the result."""
     say_sent(actions.send_test(work(), project, webhook_id), "test message")
     return _back_to(project, webhook_id)
 
@@ -100,7 +100,7 @@ def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnVa
 @webhooks.post(f"{_ONE}/pause")
 @permitted("webhooks.change")
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Stop sending to a webhook."""
+    """Pause sending to a webhook."""
     actions.pause_webhook(work(), project, webhook_id)
     flash("Paused. Nothing is sent until you resume.")
     return _back_to(project, webhook_id)
@@ -109,7 +109,7 @@ def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(f"{_ONE}/resume")
 @permitted("webhooks.change")
 def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Send from now on, and at once what waits."""
+    """Resume sending, including queued events."""
     actions.resume_webhook(work(), project, webhook_id)
     flash("Events are sent from now on.")
     return _back_to(project, webhook_id)
@@ -118,7 +118,7 @@ def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 @webhooks.post(f"{_ONE}/delete")
 @permitted("webhooks.delete")
 def delete(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
-    """Delete a webhook with what waits for it."""
+    """Delete a webhook and its queued events."""
     removed = actions.delete_webhook(work(), project, webhook_id)
     flash(f"The webhook {removed.shown_url} was deleted.")
     return redirect(url_for("webhooks.index", project_path=project.path))
@@ -181,7 +181,7 @@ def list_deliveries(project: ProjectView, webhook_id: int) -> ResponseReturnValu
 @webhook_deliveries.get(_ONE_DELIVERY, endpoint="show")
 @permitted("webhook_deliveries.show")
 def show_delivery(project: ProjectView, webhook_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Show what was sent and what came back."""
+    """Show the request and the response of a delivery."""
     webhook = actions.show_webhook(work(), project, webhook_id)
     return render_template(
         "webhooks/delivery.html",

@@ -1,4 +1,4 @@
-"""`make demo`: furnish a database of its own, run the service on it, and keep sending to it."""
+"""Runs `make demo`: fills a separate database, starts the service, and sends alerts to it."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ from web.settings.reader import Settings, SettingsError, read_settings
 
 
 def main() -> None:
-    """Run until it is told to stop, by Ctrl+C or SIGTERM."""
+    """Run until interrupted by Ctrl+C or SIGTERM."""
     logging.getLogger().setLevel(logging.ERROR)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     environment = environment_of(os.environ)  # noqa: TID251 - handed to the service as it is

@@ -1,6 +1,6 @@
-"""Applications in several states: trusted, approved by some, with a renewed secret, and unused.
+"""Applications in several states: trusted, approved, with a renewed secret, and unused.
 
-One registered itself, and one is on a television, which somebody connected by its code.
+One application registers itself. Another runs on a television, which users connect with its code.
 """
 
 import re
@@ -29,20 +29,21 @@ _INPUT = re.compile(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"')
 _FORM = re.compile(r"<form[^>]*>.*?</form>", re.DOTALL)
 _TELEVISION = "Mozilla/5.0 (SMART-TV; Linux; Tizen 8.0) AppleWebKit/537.36 TV Safari/537.36"
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-#: Applications that register themselves have to use PKCE; real ones make one for each request.
+#: PKCE code verifier. Applications that register themselves must use PKCE; real ones create a new
+#: verifier for each request.
 _VERIFIER = "the-same-for-every-request-of-the-demonstration"
 _FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
 class Applications:
-    """Registers applications, and lets people approve them."""
+    """Registers applications and lets users approve them."""
 
     def __init__(self, machine: Machine, places: Places, password: str) -> None:
-        """Register nothing yet."""
+        """Store the arguments without registering anything."""
         self.machine, self.places, self.password = machine, places, password
 
     def register(self) -> None:
-        """Register all of them."""
+        """Register all applications."""
         self.board = self._create("Deploy Board", "marta", "read_user read_api")
         self.wallboard = self._create("Wallboard", "bob", "read_user read_api")
         self.pager = self._create("Pager for the pocket", "alice", "read_user", "--public")
@@ -54,7 +55,7 @@ class Applications:
         self.terminal = self._register_itself("Terminal notes", "chen")
 
     def plan(self, diary: Diary, end: datetime) -> None:
-        """Plan who approves what, and the renewal of a secret."""
+        """Plan the approvals, and the renewal of a secret."""
         for days, who, application in (
             (13, "alice", self.board),
             (12, "bob", self.board),
@@ -78,7 +79,7 @@ class Applications:
         return {**made, "scopes": scopes}
 
     def _register_itself(self, name: str, whose: str) -> Mapping[str, Any]:
-        """Let an application register itself with somebody's token."""
+        """Let an application register itself with a user's token."""
         metadata = {
             "client_name": name,
             "redirect_uris": [_CALLBACK],
@@ -98,7 +99,7 @@ class Applications:
         }
 
     def _connect(self, who: str, decision: str) -> None:
-        """Let somebody type the code of the television, and decide."""
+        """Let a user enter the code of the television and decide."""
         device, client = self.machine.browser(), {"client_id": self.television["application_id"]}
         device.environ_base["HTTP_USER_AGENT"] = _TELEVISION
         scope = {"scope": self.television["scopes"]}
@@ -116,7 +117,7 @@ class Applications:
             self._look_up(answer, self.television)
 
     def _renew(self) -> None:
-        """Renew the secret of the wallboard; the old one, which it still has, ends a day later."""
+        """Renew the secret of the wallboard; the old secret, still in use, expires a day later."""
         with self.machine.app.app_context():
             renew_secret(
                 self.wallboard["id"],
@@ -128,7 +129,7 @@ class Applications:
             db.session.commit()
 
     def use(self, who: str, application: Mapping[str, Any]) -> None:
-        """Sign somebody in, approve an application, and let it fetch who that is."""
+        """Sign a user in, approve an application, and let it request the user's profile."""
         browser = self.machine.browser()
         browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX
         self._sign_in(browser, who)
@@ -168,7 +169,7 @@ class Applications:
         self._look_up(browser.post("/oauth/token", data=fields), application)
 
     def _look_up(self, answer: TestResponse, application: Mapping[str, Any]) -> None:
-        """Fetch the user with the token of an answer."""
+        """Request the user's profile with the token of a response."""
         if answer.status_code != 200:  # noqa: PLR2004 - a token
             message = f"{application['application_id']} got no token: {answer.text}"
             raise DemoError(message)
@@ -178,7 +179,7 @@ class Applications:
 
 
 def _form_with(page: str, mark: str) -> tuple[str, dict[str, str]]:
-    """Return where the form leads that has a mark in it, and its hidden fields."""
+    """Return the action URL and the hidden fields of the form that contains `mark`."""
     (form, *_) = (found for found in _FORM.findall(page) if mark in found)
     hidden = (each for each in re.findall(r"<input[^>]*>", form) if 'type="hidden"' in each)
     pairs = (_INPUT.search(each) for each in hidden)

@@ -1,4 +1,4 @@
-"""What is set up before anything happens: group, projects, integrations, on-call, heartbeats."""
+"""The initial setup of the demo: group, projects, integrations, on-call schedules, heartbeats."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ _ZONE = "Europe/Berlin"
 
 @dataclass(frozen=True, kw_only=True)
 class Sender:
-    """Where a monitoring system posts, and its key."""
+    """The URL and the key of an integration."""
 
     url: str
     key: str = field(repr=False)
@@ -19,21 +19,21 @@ class Sender:
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """What senders and people need to know of what was set up."""
+    """The created objects that senders and users need to know."""
 
     #: Personal access tokens by user name.
     tokens: Mapping[str, str] = field(repr=False)
     prometheus: Sender
     checks: Sender
     payments: Sender
-    #: The URLs of heartbeats by name.
+    #: Heartbeat URLs by name.
     heartbeats: Mapping[str, str] = field(repr=False)
-    #: The number of the schedule whose people are paged.
+    #: Id of the schedule whose users are paged.
     schedule_id: int
 
 
 def arrange(machine: Machine, *, password: str, telephones: str) -> Places:
-    """Set everything up; `telephones` is the host and port that takes pages and webhooks."""
+    """Create all objects; `telephones` is the host and port that receives pages and webhooks."""
     tokens = _people(machine, password)
     _projects(machine)
     senders = _integrations(machine)

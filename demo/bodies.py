@@ -1,4 +1,4 @@
-"""What monitoring systems send: webhooks of Alertmanager, and JSON of checks."""
+"""Request bodies of monitoring systems: Alertmanager webhooks, and JSON of website checks."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ _PROMETHEUS = "http://prometheus.acme.example/graph?g0.expr="
 
 @dataclass(frozen=True, kw_only=True)
 class Occurring:
-    """A fault on a machine, from one time on."""
+    """A fault on a machine, with its start time."""
 
     fault: Fault
     instance: str
@@ -22,7 +22,7 @@ class Occurring:
 
 
 def webhook(some: Sequence[Occurring], *, ended_at: datetime | None = None) -> bytes:
-    """Return a webhook of Alertmanager about faults that occur, or that have ended."""
+    """Return an Alertmanager webhook for faults that are firing or resolved."""
     status = "resolved" if ended_at else "firing"
     alerts = [_item(each, status, ended_at) for each in some]
     first = alerts[0]["labels"]
@@ -66,5 +66,5 @@ def _item(each: Occurring, status: str, ended_at: datetime | None) -> dict[str, 
 
 
 def check(fields: Mapping[str, Any]) -> bytes:
-    """Return the body of a check of the website."""
+    """Return the request body of a website check."""
     return json.dumps({"monitoring_tool": "Website checks", **fields}).encode()

@@ -1,4 +1,4 @@
-"""A browser in which people of the demonstration are signed in."""
+"""A browser in which users of the demo are signed in."""
 
 import shutil
 import sys
@@ -17,7 +17,7 @@ _PATIENCE = 60_000
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Give a Chromium of this machine; end the program if there is none."""
+    """Yield a locally installed Chromium; exit the program if there is none."""
     path = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if path is None:
         sys.exit("Chromium is not installed (apt-get install chromium).")
@@ -31,7 +31,7 @@ def chromium() -> Iterator[Browser]:
 def signed_in(
     browser: Browser, settings: Settings, username: str, password: str, **looks: Any
 ) -> Iterator[Page]:
-    """Give a page in which somebody is signed in, in a context of its own.
+    """Yield a page in a new browser context in which a user is signed in.
 
     `looks` are options of the context, such as `viewport` and `color_scheme`.
     """

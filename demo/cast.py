@@ -1,4 +1,4 @@
-"""Who takes part: people with a role each, and the names of what they work on."""
+"""The users of the demo with their roles, and the names of its group and projects."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ SHOP, PAYMENTS, SITE, BACKUPS = "acme/shop", "acme/payments", "acme/website", "a
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody with an account."""
+    """A user of the demo."""
 
     username: str
     name: str
-    #: In the group; empty for an administrator who is no member.
+    #: Role in the group. Empty for an administrator who is not a member.
     role: str
-    #: What they are there to show.
+    #: Purpose of the user in the demo.
     shows: str
 
     @property
     def email(self) -> str:
-        """The address of the account."""
+        """Email address of the account."""
         return f"{self.username}@acme.example"
 
 

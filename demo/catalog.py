@@ -1,11 +1,11 @@
-"""What goes wrong in the shop: alerts as a monitoring system would word them."""
+"""Faults in the demo shop, worded as a monitoring system would word them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A kind of alert of Alertmanager."""
+    """A kind of Alertmanager alert."""
 
     name: str
     severity: str
@@ -15,9 +15,9 @@ class Fault:
     expression: str
     environment: str = "production"
     instances: tuple[str, ...] = ()
-    #: How long it lasts, in minutes.
+    #: Minimum and maximum duration in minutes.
     lasts: tuple[int, int] = (4, 40)
-    #: How likely it is, beside the others.
+    #: Relative probability of the fault.
     weight: int = 3
 
 
@@ -115,7 +115,7 @@ FAULTS = (
 )
 BY_NAME = {(fault.name, fault.environment): fault for fault in FAULTS}
 
-#: Titles of the website's checks, by an HTTP endpoint: severity, service, title, description.
+#: Website checks that are sent to an HTTP endpoint: severity, service, title, description.
 CHECKS = (
     ("high", "website", "www.acme.example is slow", "First byte after 3.2 s, from Frankfurt."),
     ("critical", "website", "www.acme.example is down", "Connection refused, from 3 of 5 places."),

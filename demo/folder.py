@@ -1,4 +1,4 @@
-"""The folder of the demonstration, and what it remembers between two starts."""
+"""The folder of the demo, and the state that is stored between two starts."""
 
 import json
 from collections.abc import Mapping
@@ -20,26 +20,26 @@ _FILE = "demo.json"
 
 
 class NotEmptyError(Exception):
-    """The database has something that the demonstration did not put there; says what to do."""
+    """The database contains data that the demo did not create. The message explains what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """What a start needs to know of the one that furnished the database."""
+    """The state that a start needs from the run that filled the database."""
 
-    #: Of everybody.
+    #: Password of all users.
     password: str = field(repr=False)
-    #: The port of loopback at which pages and webhooks arrive.
+    #: Port on the loopback interface that receives pages and webhooks.
     telephones: int
-    #: The client id of an application that some have approved.
+    #: Client id of an application that some users have approved.
     application_id: str
     places: Places
-    #: The client id of an application for devices; empty if an earlier version furnished.
+    #: Client id of an application for devices. Empty if an earlier version filled the database.
     television_id: str = ""
 
     @classmethod
     def read(cls, settings: Settings) -> Self | None:
-        """Return what was remembered, or None if nothing was furnished yet."""
+        """Return the stored state, or None if the database has not been filled yet."""
         file = settings.instance_path / _FILE
         if not file.exists():
             return None
@@ -47,7 +47,7 @@ class Memory:
         return cls(**{**found, "places": _places(found["places"])})
 
     def write(self, settings: Settings) -> None:
-        """Remember it, readable for the owner alone: it holds keys."""
+        """Store the state in a file that only the owner can read, since it contains keys."""
         write_private_file(settings.instance_path / _FILE, json.dumps(asdict(self)))
 
 
@@ -57,7 +57,7 @@ def _places(found: Mapping[str, Any]) -> Places:
 
 
 def check_is_empty(settings: Settings) -> None:
-    """Raise NotEmptyError if somebody works with the database, which is migrated."""
+    """Raise NotEmptyError if the migrated database contains accounts or groups."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
@@ -78,5 +78,5 @@ def check_is_empty(settings: Settings) -> None:
 
 
 def folder_of(given: Mapping[str, str], root: Path) -> Path:
-    """Return the folder of the demonstration: that of the environment, or `build/demo`."""
+    """Return the folder of the demo: INSTANCE_PATH, or `build/demo` by default."""
     return Path(given.get("INSTANCE_PATH") or root / "build" / "demo")

@@ -1,4 +1,4 @@
-"""Two weeks of alerts, by day and night, and what people do about them."""
+"""Two weeks of alerts, and the users' reactions to them."""
 
 import random  # noqa: TID251 - nothing here is a secret
 from collections.abc import Callable, Iterator
@@ -14,13 +14,13 @@ from demo.cast import SHOP
 from demo.catalog import CHECKS, FAULTS, Fault
 from demo.machine import Machine
 
-#: The same fortnight each time, beside the dates.
+#: Random seed, so that each run creates the same alerts except for their dates.
 _SEED = 20
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 DAYS = 14
 _ALERTS = f"{at(SHOP)}/alert_management_alerts"
 _URGENT = frozenset({"critical", "high"})
-#: What people write when they have found out.
+#: Notes that users write after they have found the cause.
 _NOTES = (
     "Rolled back to the last release, errors are gone.",
     "A batch job of the data team. They move it to the night.",
@@ -30,24 +30,24 @@ _NOTES = (
     "The provider had a short outage, their status page says so.",
 )
 
-#: What it returns does not matter.
+#: Planned action. Its result is ignored.
 Act = Callable[[], object]
 
 
 @dataclass
 class Diary:
-    """What is going to happen, in the order of time; whatever happens may add to it."""
+    """The planned actions in the order of time. Actions may plan further actions."""
 
     machine: Machine
     _entries: list[tuple[datetime, int, Act]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
     def at(self, moment: datetime, act: Act) -> None:
-        """Plan something; what is planned for the past happens at once."""
+        """Plan an action; an action in the past runs immediately."""
         heappush(self._entries, (moment, next(self._numbers), act))
 
     def live_until(self, end: datetime) -> None:
-        """Let everything happen that is planned until a moment, and time pass until then."""
+        """Run all actions planned until a moment, and advance the clock to it."""
         while self._entries and self._entries[0][0] <= end:
             moment, _, act = heappop(self._entries)
             self.machine.go_to(moment)
@@ -56,15 +56,15 @@ class Diary:
 
 
 class Fortnight:
-    """The shop's alerts and the people who see to them."""
+    """The alerts of the shop, and the users who handle them."""
 
     def __init__(self, machine: Machine, places: Places, diary: Diary) -> None:
-        """Plan nothing yet."""
+        """Store the arguments without planning anything."""
         self.machine, self.places, self.diary = machine, places, diary
         self.chance = random.Random(_SEED)  # noqa: S311 - nothing here is a secret
 
     def plan(self, end: datetime, *, days: int) -> None:
-        """Plan so many days before a moment, at which everything of them is over."""
+        """Plan the alerts of `days` days before a moment; all of them end before it."""
         for day in range(days, 0, -1):
             for _ in range(self.chance.randint(3, 6)):
                 self._plan_fault(end - day * _DAY + self.chance.random() * _DAY, end)
@@ -74,7 +74,7 @@ class Fortnight:
     def _plan_fault(self, begin: datetime, end: datetime) -> None:
         (fault,) = self.chance.choices(FAULTS, [each.weight for each in FAULTS])
         lasts = self.chance.randint(*fault.lasts) * _MINUTE
-        # What would go on now is told by `demo.present`.
+        # Faults that are still going on belong to `demo.present`.
         if begin + lasts < end - 20 * _MINUTE:
             few = self.chance.randint(1, min(2, len(fault.instances)))
             for instance in self.chance.sample(fault.instances, few):
@@ -89,9 +89,9 @@ class Fortnight:
         *,
         answer: timedelta | None = None,
     ) -> None:
-        """Let a fault occur, be reported again and again, and end if it does.
+        """Plan a fault: it is reported repeatedly, and ends if it has a duration.
 
-        What is urgent is acknowledged after `answer`, by default after some minutes.
+        Urgent faults are acknowledged after `answer`, by default after a few minutes.
         """
         occurring = Occurring(fault=fault, instance=instance, began_at=begin)
         until = begin + lasts if lasts else begin + _HOUR
@@ -133,14 +133,14 @@ class Fortnight:
             self.diary.at(done, lambda: self.report({**fields, "end_time": done.isoformat()}))
 
     def report(self, fields: dict[str, Any]) -> None:
-        """Send a check of the website."""
+        """Send the result of a website check."""
         sender = self.places.checks
         self.machine.post(sender.url, sender.key, check(fields))
 
     def acknowledge(self, title: str) -> None:
-        """Let whoever is on call take the open alerts of a title, and write about one now and then.
+        """Let the user on call acknowledge the open alerts with a title, and sometimes add a note.
 
-        Nothing is done where they are over meanwhile.
+        Alerts that have ended in the meantime are skipped.
         """
         who = self.on_call()
         found = self.open_alerts(title)
@@ -152,26 +152,26 @@ class Fortnight:
             self.diary.at(later, lambda: self.note(found[0], who, text))
 
     def change(self, title: str, status: str, who: str) -> None:
-        """Give the open alerts of a title another status."""
+        """Change the status of the open alerts with a title."""
         for iid in self.open_alerts(title):
             self.update(iid, who, status=status)
 
     def open_alerts(self, title: str) -> list[int]:
-        """Return the numbers of the open alerts of a title."""
+        """Return the numbers of the open alerts with a title."""
         path = f"{_ALERTS}?status=open&per_page=100"
         found = self.machine.api(self.places.tokens["marta"], "GET", path)
         return [each["iid"] for each in found if each["title"] == title]
 
     def update(self, iid: int, who: str, **fields: str) -> None:
-        """Change an alert as somebody."""
+        """Change an alert as a user."""
         self.machine.api(self.places.tokens[who], "PUT", f"{_ALERTS}/{iid}", **fields)
 
     def note(self, iid: int, who: str, text: str) -> None:
-        """Write a note on an alert."""
+        """Add a note to an alert."""
         self.machine.api(self.places.tokens[who], "POST", f"{_ALERTS}/{iid}/notes", body=text)
 
     def on_call(self) -> str:
-        """Return who is on call now."""
+        """Return the user name of the current user on call."""
         path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/current"
         now = self.machine.api(self.places.tokens["marta"], "GET", path)["now"]
         return str(now["users"][0]["username"])

@@ -1,4 +1,4 @@
-"""Puts two weeks into an empty database."""
+"""Fills an empty database with two weeks of demo data."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from demo.present import Present
 from domain.core.randomness import random_password
 from web.settings.reader import Settings
 
-#: Set up some days before the first alert.
+#: Time between the initial setup and the end, which starts some days before the first alert.
 _BEFORE = timedelta(days=DAYS + 4)
 _DAY = timedelta(days=1)
 
@@ -25,10 +25,9 @@ def furnish(
     say: Callable[[str], None],
     days: int = DAYS,
 ) -> Memory:
-    """Furnish a migrated and empty database with what happened up to a moment.
+    """Fill a migrated and empty database with events up to a moment.
 
-    `telephones` is the port that takes pages and webhooks; tests are content with fewer `days` of
-    alerts.
+    `telephones` is the port that receives pages and webhooks. Tests use fewer `days` of alerts.
     """
     password = random_password()
     with Machine(settings, end - _BEFORE) as machine:

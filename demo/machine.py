@@ -1,7 +1,7 @@
-"""The service in this process, with a clock that goes where it is told.
+"""The service in this process, with a clock that the demo controls.
 
-Weeks pass in seconds: requests come through the app, and what the background worker does is done
-at the moments at which it would be due.
+Weeks pass in seconds: requests go directly to the app, and the jobs of the background worker run at
+the moments at which they are due.
 """
 
 from contextlib import ExitStack
@@ -32,28 +32,28 @@ from web.jobs.scheduler import Job
 from web.services import services
 from web.settings.reader import Settings
 
-#: In the order in which one leads to the next.
+#: Jobs of the worker, in the order in which their results depend on each other.
 _JOBS: tuple[type[Job], ...] = (
     *(Heartbeats, AlertChanges, Escalations),
     *(Paging, WebhookDeliveries),
 )
 _WAITING = "waiting"
-#: How far the clock goes when something that was due is due still.
+#: Step of the clock if something is still due after the jobs have run.
 _A_MOMENT = timedelta(milliseconds=500)
 _JSON = "application/json"
-#: What senders call themselves.
+#: User agents of senders.
 _ALERTMANAGER, _CURL = "Alertmanager/0.27.0", "curl/8.11.0"
 
 
 class DemoError(Exception):
-    """The service did not do what the demonstration asked of it; the text says what."""
+    """The service did not do what the demo requested. The message describes the failure."""
 
 
 class Machine:
-    """Commands, requests and background work at the time that `now` says."""
+    """Commands, requests and background work at the time of `now`."""
 
     def __init__(self, settings: Settings, start: datetime) -> None:
-        """Open the database, which is migrated."""
+        """Open the migrated database."""
         self.now = start
         self._base_url = settings.base_url
         self.app = create_app(settings, clock=lambda: self.now)
@@ -64,11 +64,11 @@ class Machine:
         self._stack.callback(self._close_app)
 
     def __enter__(self) -> Self:
-        """Return it."""
+        """Return this machine."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close what was opened."""
+        """Close all opened resources."""
         self._stack.close()
 
     def _close_app(self) -> None:
@@ -78,7 +78,7 @@ class Machine:
             db.engine.dispose()
 
     def command(self, *words: str, stdin: str = "") -> Any:
-        """Do what `gatebell …` does, and return the object that it prints."""
+        """Run a `gatebell` command, and return the object that it prints."""
         done = self.app.test_cli_runner().invoke(args=words, input=stdin)
         if done.exit_code:
             message = f"gatebell {' '.join(words)}: {done.output.strip()}"
@@ -86,11 +86,11 @@ class Machine:
         return self.app.json.loads(done.stdout)
 
     def browser(self) -> FlaskClient:
-        """Return a client with cookies of its own."""
+        """Return a client with separate cookies."""
         return self.app.test_client()
 
     def api(self, token: str, method: str, path: str, **fields: Any) -> Any:
-        """Call the API with a personal access token, and return what it says."""
+        """Call the API with a personal access token, and return the response's JSON."""
         answer = self.browser().open(
             f"/api/v4{path}", method=method, headers={"PRIVATE-TOKEN": token}, json=fields or None
         )
@@ -100,7 +100,7 @@ class Machine:
         return answer.get_json() if answer.data else None
 
     def post(self, url: str, key: str, body: bytes, *, media_type: str = _JSON) -> int:
-        """Send a body to an integration, as a monitoring system does; return the status."""
+        """Send a body to an integration like a monitoring system, and return the status code."""
         path = url.removeprefix(self._base_url)
         headers = {
             "Authorization": f"Bearer {key}",
@@ -116,7 +116,7 @@ class Machine:
         self.browser().post(f"{path}{suffix}", data=body, headers=headers)
 
     def go_to(self, moment: datetime) -> None:
-        """Let time pass until a moment, and do what the background worker does meanwhile."""
+        """Advance the clock to a moment, and run the worker's jobs that are due until then."""
         while (due := self._next_due()) is not None and due <= moment:
             self.now = max(due, self.now + _A_MOMENT)
             self._work()
@@ -127,7 +127,7 @@ class Machine:
             job.run_due()
 
     def _next_due(self) -> datetime | None:
-        """Return when the background worker has something to do next, or None."""
+        """Return the time at which the worker is due next, or None if nothing is planned."""
         with Session(self._jobs[0].reading) as session:
             changes = session.scalar(select(AlertChange.id).limit(1)) or session.scalar(
                 select(WebhookIncidentChange.id).limit(1)

@@ -1,4 +1,4 @@
-"""A monitor that goes on sending to the running service: faults that begin and end, and pings."""
+"""A monitor that keeps sending to the running service: faults that start and end, and pings."""
 
 import random  # noqa: TID251 - nothing here is a secret
 from contextlib import suppress
@@ -20,23 +20,23 @@ _TIMEOUT_SECONDS = 10
 
 @dataclass
 class Monitor:
-    """Each look lets a fault begin, and those end whose time has come."""
+    """Sends random faults: each step may start a fault, and ends faults that are over."""
 
     places: Places
     chance: random.Random = field(default_factory=random.Random)
-    #: What goes on, and until when.
+    #: Current faults with their end times.
     _going_on: dict[Occurring, datetime] = field(default_factory=dict)
     _pinged_at: datetime | None = None
 
     def run(self, is_stopped: Event, *, pause_seconds: float = 15) -> None:
-        """Look again and again until it is stopped; a service that is away is tried again."""
+        """Run steps until stopped; if the service is unreachable, try again at the next step."""
         while not is_stopped.is_set():
             with suppress(URLError, OSError):
                 self.look(system_clock())
             is_stopped.wait(pause_seconds)
 
     def look(self, now: datetime) -> None:
-        """Send what there is to be sent."""
+        """Send everything that is due."""
         sender = self.places.prometheus
         for occurring in [each for each, until in self._going_on.items() if until <= now]:
             _post(sender, webhook([occurring], ended_at=now))

@@ -1,4 +1,4 @@
-"""`make pictures`: the README's pictures, taken from a freshly furnished demonstration."""
+"""Runs `make pictures`: takes the screenshots of the README in a newly filled demo."""
 
 import sys
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ _IMAGES = ROOT / "docs" / "images"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A picture of a page, as somebody sees it."""
+    """A screenshot of a page as a user sees it."""
 
     name: str
-    #: Below the address of the service.
+    #: Path below the URL of the service.
     path: str
     who: str = "alice"
     width: int = 1120
@@ -47,7 +47,7 @@ PICTURES = (
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take all screenshots."""
     environment = fresh_environment("pictures")
     settings = read_settings(environment)
     memory = prepare(settings, say=_say)
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def take(settings: Settings, memory: Memory, pictures: tuple[Picture, ...], folder: Path) -> None:
-    """Take pictures of the running service, and store them in a folder."""
+    """Take screenshots of the running service and store them in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with chromium() as browser:
         for picture in pictures:
@@ -70,7 +70,7 @@ def take(settings: Settings, memory: Memory, pictures: tuple[Picture, ...], fold
 
 
 def path_of(page: Page, path: str, settings: Settings, memory: Memory) -> str:
-    """Return a path with the numbers that it asks for: `{alert}`, `{incident}`, `{request}`."""
+    """Return a path with its placeholders `{alert}`, `{incident}` and `{request}` filled in."""
     found = {}
     for word, rest in (
         ("alert", "alerts?sort=severity"),

@@ -1,4 +1,4 @@
-"""What stands out: a bad night, a failed backup, and what is going on now."""
+"""Special events of the demo: an incident at night, a failed backup, and current alerts."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -35,16 +35,16 @@ A query without a limit took all connections of the database for 22 minutes.
 
 
 class Present:
-    """Adds the stories to a fortnight."""
+    """Adds special events to two weeks of alerts."""
 
     def __init__(self, fortnight: Fortnight) -> None:
-        """Plan nothing yet."""
+        """Store the arguments without planning anything."""
         self.fortnight = fortnight
         self.machine, self.places = fortnight.machine, fortnight.places
         self.diary = fortnight.diary
 
     def plan(self, end: datetime) -> None:
-        """Plan the stories, the last of which are going on at the end."""
+        """Plan the events; the last ones are still going on at the end."""
         self._bad_night(end - 6 * _DAY)
         self._second_incident(end - 2 * _DAY)
         self._heartbeats(end)
@@ -56,7 +56,7 @@ class Present:
     def _bad_night(self, begin: datetime) -> None:
         fault = BY_NAME["HighErrorRate", "production"]
         slow = BY_NAME["SlowResponses", "production"]
-        # Nobody answers for five minutes, so that a second person is paged.
+        # No one acknowledges for five minutes, so that a second user is paged.
         self.fortnight.occur(fault, "web-1", begin, 52 * _MINUTE, answer=8 * _MINUTE)
         for instance in ("web-2", "web-3"):
             later = begin + 2 * _MINUTE
@@ -183,7 +183,7 @@ class Present:
         self.diary.at(end - 5 * _DAY, self._override)
 
     def _override(self) -> None:
-        """Put Chen on call for the next Saturday but one."""
+        """Put Chen on call for a Saturday that is one to two weeks ahead."""
         saturday = self.machine.now + ((5 - self.machine.now.weekday()) % 7 + 7) * _DAY
         begin = saturday.replace(hour=8, minute=0, second=0, microsecond=0)
         path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/overrides"

@@ -1,4 +1,4 @@
-"""The service that runs on the demonstration's database."""
+"""The service that runs with the demo's database."""
 
 import os
 import shutil
@@ -29,12 +29,12 @@ _STOP_SECONDS = 60
 
 
 def environment_of(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the service: what is given, with a folder of its own."""
+    """Return the environment of the service, based on the given one, with the demo's folder."""
     port = given.get("PORT") or "8000"
     own = {
         "INSTANCE_PATH": str(folder_of(given, ROOT)),
         "PORT": port,
-        # Webhooks and pages arrive there.
+        # Webhooks and pages are sent to the loopback interface.
         "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
         "OUTGOING_CONTACT_HOSTS": "127.0.0.1:1-65535",
         # An application registers itself.
@@ -44,7 +44,7 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def fresh_environment(folder: str) -> dict[str, str]:
-    """Return the environment of a demonstration in `build/<folder>`, which is emptied first."""
+    """Return the environment of a demo in `build/<folder>`, which is deleted first."""
     given = {**os.environ, "INSTANCE_PATH": str(ROOT / "build" / folder)}  # noqa: TID251 - as demo/__main__.py
     given.pop("DATABASE_URL", None)
     shutil.rmtree(given["INSTANCE_PATH"], ignore_errors=True)
@@ -52,7 +52,10 @@ def fresh_environment(folder: str) -> dict[str, str]:
 
 
 def prepare(settings: Settings, *, say: Callable[[str], None]) -> Memory:
-    """Furnish the database if nobody has; raise NotEmptyError if it is somebody else's."""
+    """Fill the database unless it has already been filled.
+
+    Raise NotEmptyError if the database contains other data.
+    """
     known = Memory.read(settings)
     if known is not None:
         return known
@@ -68,7 +71,7 @@ def prepare(settings: Settings, *, say: Callable[[str], None]) -> Memory:
 
 
 def _unlimited(settings: Settings) -> Settings:
-    """Return settings in which weeks may pass in seconds."""
+    """Return settings with rate limits that allow weeks to pass in seconds."""
     environment = {
         "INSTANCE_PATH": str(settings.instance_path),
         "DATABASE_URL": settings.database_url,
@@ -88,7 +91,7 @@ def _unlimited(settings: Settings) -> Settings:
 
 
 def check_port(settings: Settings) -> None:
-    """Raise DemoError if somebody else listens where the service is to."""
+    """Raise DemoError if another program listens on the service's port."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", settings.port)) == 0:
             message = (
@@ -102,7 +105,7 @@ def check_port(settings: Settings) -> None:
 def running(
     settings: Settings, environment: Mapping[str, str]
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run the service with its log in a file, and stop it in the end."""
+    """Run the service with its log in a file, and stop it at the end."""
     command = [sys.executable, "-m", "web.server.serve"]
     with (settings.instance_path / LOG).open("ab") as log:
         service = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)

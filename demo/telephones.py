@@ -1,4 +1,4 @@
-"""Telephones and a chat bot: takes what ntfy and webhooks are sent, and says so in the terminal."""
+"""Phones and a chat bot: receives ntfy messages and webhooks, and prints them in the terminal."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from threading import Thread
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    #: Whether what comes is written to the terminal.
+    #: Whether received messages are printed in the terminal.
     is_loud = False
 
 
@@ -19,7 +19,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        """Take a message."""
+        """Receive a message."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.server.is_loud:
             self._say(body)
@@ -42,12 +42,12 @@ class _Handler(BaseHTTPRequestHandler):
         sys.stdout.flush()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing of requests themselves."""
+        """Suppress the request log."""
 
 
 @contextmanager
 def telephones(*, port: int, is_loud: bool) -> Iterator[int]:
-    """Run them on a port of loopback, 0 for any that is free; yield the port."""
+    """Run the server on a loopback port, 0 for any free port, and yield the port."""
     with _Server(("127.0.0.1", port), _Handler) as server:
         server.is_loud = is_loud
         thread = Thread(target=server.serve_forever, args=(0.1,), daemon=True)

@@ -1,4 +1,4 @@
-"""A television that waits for somebody to connect it: it shows a code, and asks for its token."""
+"""A television in the device grant: it shows a code, and polls for its token."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,22 +12,22 @@ from urllib.request import Request, urlopen
 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _TIMEOUT_SECONDS = 10
-#: Errors of a device whose user has not decided yet (RFC 8628 section 3.5).
+#: Errors while the user has not decided yet (RFC 8628 section 3.5).
 _WAITING = frozenset({"authorization_pending", "slow_down"})
-#: Longer than the pause between two polls, so that it is never told to slow down.
+#: Seconds added to the polling interval, so that the service never answers slow_down.
 _A_SECOND = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Television:
-    """Shows a new code when the one before has expired, until one is approved."""
+    """Shows a new code whenever the previous one expires, until a code is approved."""
 
     base_url: str
     client_id: str
     say: Callable[[str], None]
 
     def run(self, is_stopped: Event) -> None:
-        """Wait for somebody; a service that is away is tried again."""
+        """Wait for an approval; if the service is unreachable, try again later."""
         while not is_stopped.is_set():
             with suppress(URLError, OSError):
                 if self._wait(self._ask(), is_stopped):
@@ -42,7 +42,7 @@ class Television:
         return codes
 
     def _wait(self, codes: Mapping[str, Any], is_stopped: Event) -> bool:
-        """Poll until there is a decision, and return whether it was to approve."""
+        """Poll until there is a decision, and return whether it was an approval."""
         while "device_code" in codes and not is_stopped.wait(codes["interval"] + _A_SECOND):
             asked = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"]}
             answer = self._post("token", client_id=self.client_id, **asked)
@@ -51,7 +51,7 @@ class Television:
         return False
 
     def _post(self, endpoint: str, **fields: str) -> Mapping[str, Any]:
-        """Return the JSON of an endpoint, also of an error."""
+        """Return the JSON object of a response, including error responses."""
         url, body = f"{self.base_url}/oauth/{endpoint}", urlencode(fields).encode()
         request = Request(url, data=body, method="POST")  # noqa: S310 - our own
         try:

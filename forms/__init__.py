@@ -1,1 +1,1 @@
-"""Forms, one file for each page; the domain has the rules."""
+"""Forms of the pages, with a module for each subject. The rules are in the domain."""

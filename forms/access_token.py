@@ -1,4 +1,4 @@
-"""Forms for new access tokens of a user, a project or a group."""
+"""Forms for new access tokens of users, projects and groups."""
 
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ class DayField(DateField):
 
 
 class AccessTokenForm(Form):
-    """The fields of a new personal access token."""
+    """The form for a new personal access token."""
 
     name = Line(
         "Name",
@@ -38,13 +38,13 @@ class AccessTokenForm(Form):
 
 
 class ResourceTokenForm(AccessTokenForm):
-    """The same with the role that the token has in its project or group."""
+    """The form for a new project or group access token, which also has a role."""
 
     fields_of: ClassVar = {"access_level": "role"}
 
     role = SelectField("Role", coerce=int, default=int(Role.DEVELOPER))
 
     def __init__(self, *args: Any, granted_by: Role, **kwargs: Any) -> None:
-        """Offer the roles up to that of the current user."""
+        """Offer the roles up to the role of the current user."""
         super().__init__(*args, **kwargs)
         self.role.choices = [(int(role), role.label) for role in Role if role <= granted_by]

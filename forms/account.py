@@ -1,4 +1,4 @@
-"""Forms of accounts: new ones, profile, password, second factors, removal."""
+"""Account forms: creation, profile, password, second factors, and deletion."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ from forms.signing_in import CodeForm
 
 
 class _AccountFields(Form):
-    """What an account has from its beginning."""
+    """The fields that new and existing accounts share."""
 
     username = Line("User name", DataRequired("Enter the name to sign in with."))
     email = EmailLine(
@@ -45,13 +45,16 @@ class _AccountFields(Form):
 
 
 class AccountForm(_AccountFields):
-    """The fields of a new account."""
+    """The form for a new account."""
 
     is_admin = BooleanField("Administrator")
 
     @property
     def body(self) -> AccountBody:
-        """The new account; raises InvalidParametersError."""
+        """The new account.
+
+        Raise InvalidParametersError for invalid values.
+        """
         return self.read(
             AccountBody,
             admin=self.is_admin.data,
@@ -61,13 +64,16 @@ class AccountForm(_AccountFields):
 
 
 class AccountChangeForm(_AccountFields):
-    """The fields of an account that an administrator changes."""
+    """The form with which an administrator changes an account."""
 
     time_zone = TimeZoneField()
 
     @property
     def body(self) -> AccountChangeBody:
-        """The new values; raises InvalidParametersError."""
+        """The new values of the account.
+
+        Raise InvalidParametersError for invalid values.
+        """
         return self.read(
             AccountChangeBody,
             name=self.name.data or self.username.data,
@@ -76,7 +82,7 @@ class AccountChangeForm(_AccountFields):
 
 
 class ProfileForm(Form):
-    """The display name, the e-mail address and the time zone."""
+    """The form for the display name, email address and time zone."""
 
     name = Line(
         "Name",
@@ -90,7 +96,7 @@ class ProfileForm(Form):
 
 
 class PasswordConfirmationForm(Form):
-    """Confirmation with the current password."""
+    """A confirmation with the current password."""
 
     current_password = PasswordField(
         "Current password", validators=[InputRequired("Enter your current password.")]
@@ -98,7 +104,7 @@ class PasswordConfirmationForm(Form):
 
 
 class NewPasswordForm(Form):
-    """A new password twice, and what ends with the former one."""
+    """The form for a new password, entered twice, and for the access to revoke."""
 
     new_password = PasswordField(
         "New password", validators=[InputRequired("Enter a new password.")]
@@ -116,7 +122,7 @@ class NewPasswordForm(Form):
 
 
 class OwnAccountForm(NewPasswordForm):
-    """The account that somebody makes for an address that is theirs."""
+    """The form for a new account whose email address is already confirmed."""
 
     username = Line("User name", DataRequired("Enter the name to sign in with."))
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
@@ -125,15 +131,15 @@ class OwnAccountForm(NewPasswordForm):
 
 
 class PasswordForm(PasswordConfirmationForm, NewPasswordForm):
-    """The current password, and the new one twice."""
+    """The form for the current password and a new password, entered twice."""
 
 
 class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
-    """The password, and a code that proves that the app has the key."""
+    """The form for the password and a code that proves that the app has the secret."""
 
 
 class PasskeyNameForm(Form):
-    """The name of a passkey."""
+    """The form for the name of a passkey."""
 
     name = Line(
         "Name",
@@ -143,11 +149,11 @@ class PasskeyNameForm(Form):
 
 
 class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
-    """A name and the password, to request the options for a new passkey."""
+    """The form for a name and the password, which requests the options for a new passkey."""
 
 
 class MadePasskeyForm(PasskeyNameForm):
-    """A name and the new credential, which a script fills in."""
+    """The form for a name and the new credential, which a script fills in."""
 
     credential = HiddenField()
 
@@ -156,7 +162,7 @@ _HAND_ON, _DELETE = "hand_on", "delete"
 
 
 class ErasureForm(Form):
-    """The user name as confirmation, and what to do with the applications."""
+    """The form that deletes an account: the user name, and the treatment of its applications."""
 
     applications = RadioField(
         "Applications",
@@ -168,18 +174,18 @@ class ErasureForm(Form):
     confirmation = Line("User name", DataRequired("Enter the user name to confirm."))
 
     def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
-        """Take the user name that has to be entered."""
+        """Store the user name that has to be entered."""
         super().__init__(*args, **kwargs)
         self.username = username
 
     def validate_confirmation(self, field: StringField) -> None:
-        """Compare what was entered with the user name."""
+        """Compare the entered text with the user name."""
         if (field.data or "").lower() != self.username.lower():
             raise ValidationError(f"This is not the user name {self.username}.")
 
     @property
     def body(self) -> ErasureBody:
-        """What becomes of the applications."""
+        """The treatment of the applications."""
         is_handed_on = self.applications.data == _HAND_ON
         heir = (self.heir.data or "") if is_handed_on else ""
         return ErasureBody(

@@ -1,4 +1,4 @@
-"""Fields of forms that say which alerts: conditions, and the lists of alerts."""
+"""Form fields that select alerts: conditions, and the filters of alert lists."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,7 @@ _TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
 
 
 class ConditionsForm(Form):
-    """Conditions on alerts; an empty field takes any."""
+    """Conditions on alerts. An empty field matches every alert."""
 
     severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = Line("Environments", _TOO_LONG)
@@ -32,7 +32,7 @@ class ConditionsForm(Form):
 
     @staticmethod
     def values_of(conditions: Conditions) -> dict[str, object]:
-        """Return the values of the fields for present conditions."""
+        """Return the field values that represent these conditions."""
         return {
             "severities": list(conditions.severities),
             "environments": ", ".join(conditions.environments),
@@ -41,7 +41,10 @@ class ConditionsForm(Form):
         }
 
     def entered(self, body: type[SomeBody]) -> SomeBody:
-        """Return what was entered as a body with conditions; raise InvalidError."""
+        """Return the entered values as a body with conditions.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(body, **self._given())
 
     def _given(self) -> dict[str, object]:
@@ -54,13 +57,16 @@ class ConditionsForm(Form):
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The names of environments and services, which are separated by commas."""
+        """Names of environments and services, which are entered as comma-separated lists."""
         environments, services = _names(self.environments.data), _names(self.services.data)
         return {"environments": environments, "services": services}
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions; raises InvalidError."""
+        """The entered conditions.
+
+        Raise InvalidError for invalid values.
+        """
         return conditions_from(self._given())
 
 
@@ -71,12 +77,13 @@ def _names(text: str | None) -> list[str]:
 _LONGEST_NAME = 255
 _LONGEST_PATH = 1024
 _OPEN = "open"
-#: The parameters of the query.
+#: Query parameters of a project's alert list.
 PARAMETERS = (
     *("status", "search", "severity", "environment", "service", "assignee", "integration"),
     "sort",
 )
-#: Those of the list of all projects: integrations have the project as a filter instead.
+#: Query parameters of the list of all projects, which has a project filter and no integration
+#: filter.
 PARAMETERS_ACROSS = tuple("project" if name == "integration" else name for name in PARAMETERS)
 
 
@@ -87,12 +94,12 @@ class AlertQuery:
     tab: str
     wanted: AlertFilter
     order: SortOrder
-    #: The full path of one project of the list of all projects.
+    #: Full path of the selected project in the list of all projects.
     project: str | None = None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The parameters of this query, without those that have their default value."""
+        """Parameters of this query without default values."""
         given = {
             "status": self.tab if self.tab != _OPEN else None,
             "search": self.wanted.search or None,
@@ -108,12 +115,15 @@ class AlertQuery:
 
     @property
     def filters(self) -> int:
-        """The number of filters that are set, without tab and search."""
+        """Number of active filters, excluding the tab and the search."""
         return len(self.arguments.keys() - {"status", "search", "sort"})
 
 
 def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
-    """Return the query in these parameters; raise QueryError for unknown values."""
+    """Return the query that these parameters describe.
+
+    Raise QueryError for unknown values.
+    """
     tab = one_of(given, "status", TABS, _OPEN)
     severity = one_of(given, "severity", SEVERITIES, "")
     wanted = AlertFilter(
@@ -131,7 +141,10 @@ def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
 
 
 def read_query_across(given: MultiDict[str, str]) -> AlertQuery:
-    """As `read_query`, for a list of several projects, in an order that an index has."""
+    """Return the query for a list of several projects, in an order that has an index.
+
+    Raise QueryError for unknown values, or for an order without an index.
+    """
     query = read_query(given, project_id=0)
     if query.order.is_among_newest:
         known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)

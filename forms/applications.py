@@ -1,4 +1,4 @@
-"""Forms of OAuth applications."""
+"""Forms for OAuth applications."""
 
 import json
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _DAYS = NumberRange(1, 3650, message="Enter 1 to 3650 days, or nothing.")
 
 
 class ApplicationForm(Form):
-    """The fields of an application."""
+    """The form for an application."""
 
     name = Line(
         "Name", DataRequired("Enter a name that users will recognize."), at_most(100, "A name")
@@ -63,11 +63,11 @@ class ApplicationForm(Form):
 
     @property
     def scope_choices(self) -> tuple[Scope, ...]:
-        """The available scopes with their descriptions."""
+        """Available scopes with their descriptions."""
         return views(choice[0] for choice in self.scopes.iter_choices())
 
     def change(self) -> ApplicationChange:
-        """Return what was entered; what was left empty counts as well."""
+        """Return the entered values; empty fields clear their values."""
         return self.read(
             ApplicationChange,
             redirect_uris=(self.redirect_uris.data or "").split(),
@@ -80,7 +80,7 @@ class ApplicationForm(Form):
 
 
 class RenewalForm(Form):
-    """The grace period of the old secret."""
+    """The form for a new secret, with the grace period of the old secret."""
 
     overlap = RadioField(
         "How long does the old secret stay valid?",
@@ -91,7 +91,7 @@ class RenewalForm(Form):
 
 
 class GrantChoice(NamedTuple):
-    """A grant beside its box."""
+    """A grant that the form offers."""
 
     name: str
     title: str
@@ -99,9 +99,9 @@ class GrantChoice(NamedTuple):
 
 
 class InstanceApplicationForm(ApplicationForm):
-    """The fields of an application, with those for administrators."""
+    """The application form for administrators."""
 
-    #: Only for applications of users; the owner loses the ownership.
+    #: Only for applications of users. The user loses the ownership.
     is_instance_wide = BooleanField("Instance-wide")
     trusted = BooleanField("Trusted")
     allowed_grants = SelectMultipleField(
@@ -125,7 +125,7 @@ class InstanceApplicationForm(ApplicationForm):
 
     @property
     def grant_choices(self) -> tuple[GrantChoice, ...]:
-        """The grants that administrators allow, with their descriptions."""
+        """Grants that administrators can allow, with their descriptions."""
         return tuple(
             GrantChoice(grant.GRANT_TYPE, grant.PERMISSION, grant.PERMISSION_HELP)
             for grant in PERMITTED_GRANTS

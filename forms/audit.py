@@ -16,7 +16,7 @@ _A_NAME = at_most(255, "A user name")
 
 
 class AuditFilterForm(Form):
-    """The filter of the audit log; every field is optional."""
+    """The filter form of the audit log. Every field is optional."""
 
     kind = SelectField("Event", choices=[("", "Any event"), *KINDS], default="")
     actor = Line("Done by", Optional(), _A_NAME)
@@ -27,11 +27,11 @@ class AuditFilterForm(Form):
     until = DayField("Until", validators=[Optional()])
 
     def __init__(self) -> None:
-        """Read the values from the query, without CSRF protection."""
+        """Read the values from the query without CSRF protection."""
         super().__init__(formdata=request.args, meta={"csrf": False})
 
     def validate_address(self, field: StringField) -> None:
-        """Check that this is an IP address."""
+        """Check that the text is an IP address."""
         try:
             _as_stored(field.data or "")
         except ValueError as error:
@@ -51,12 +51,15 @@ class AuditFilterForm(Form):
 
 
 def _as_stored(address: str) -> str:
-    """Return an IP address in its one spelling; raise ValueError for another text."""
+    """Return an IP address in canonical form.
+
+    Raise ValueError if the text is not an IP address.
+    """
     return str(ip_address(address)) if address else ""
 
 
 def _midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:
     try:
         return datetime.combine(day + later, time(), tzinfo=UTC) if day else None
-    except OverflowError:  # the last day that there can be
+    except OverflowError:  # the last day that dates can represent
         return None

@@ -1,4 +1,4 @@
-"""The base of all forms."""
+"""Base classes and fields for all forms."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,10 +29,10 @@ SomeBody = TypeVar("SomeBody", bound=BaseModel)
 
 
 class Form(FlaskForm):
-    """A form with its first error, and errors added from the domain."""
+    """A form that can show errors from the domain."""
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Check every field; except in passwords, NUL characters are refused."""
+        """Validate every field, and reject NUL characters except in passwords."""
         is_valid = bool(super().validate(extra_validators))
         for field in self:
             if isinstance(field, PasswordField) or not isinstance(field.data, str):
@@ -44,20 +44,20 @@ class Form(FlaskForm):
 
     @property
     def first_error(self) -> str | None:
-        """The name of the first field with an error, which gets the focus."""
+        """Name of the first field with an error, which gets the focus."""
         return next((field.name for field in self if field.errors), None)
 
     @property
     def needs_summary(self) -> bool:
-        """Whether the page shows a summary of errors: not for a form with one field."""
+        """Whether the page shows a summary of errors, which a form with one field does not need."""
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 
-    #: By what the domain calls a value: the field in which people enter it, if that differs.
+    #: Form field names by the domain's names for the values, where the two differ.
     fields_of: ClassVar[Mapping[str, str]] = {}
 
     def object_to(self, field_name: str, sentence: str) -> None:
-        """Add an error of the domain to a field, or to the form if it has no such field."""
+        """Add an error from the domain to a field, or to the form if it has no such field."""
         field_name = self.fields_of.get(field_name, field_name)
         if field_name in self:
             field = self[field_name]
@@ -66,9 +66,9 @@ class Form(FlaskForm):
             self.form_errors.append(sentence)
 
     def carry_out(self, act: Callable[[], Result]) -> Result | None:
-        """Return what an action returns, or None with the mistakes beside their fields.
+        """Return the result of an action, or None if the form is invalid or was not submitted.
 
-        None is as well what a page returns that is only looked at.
+        Errors are shown at their fields.
         """
         if not self.validate_on_submit():
             return None
@@ -79,7 +79,7 @@ class Form(FlaskForm):
             return None
 
     def object(self, error: InvalidError) -> None:
-        """Show an error of the domain at the fields that it names."""
+        """Show an error from the domain at the fields that it names."""
         if isinstance(error, InvalidParametersError):
             for field, reason in error.problems:
                 label = self[field].label.text if field in self else field
@@ -89,10 +89,10 @@ class Form(FlaskForm):
                 self.object_to(error.field, sentence)
 
     def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
-        """Return what was entered as a body of the domain, or raise InvalidParametersError.
+        """Return the entered values as a body of the domain.
 
-        Fields of the form and of the body with the same name belong together; `more` comes on top.
-        A field that was left empty counts as omitted, except in a text.
+        Form fields are matched to body fields of the same name; `more` overrides them. An empty
+        field counts as omitted, except in a text. Raise InvalidParametersError for invalid values.
         """
         entered = {field.name: field.data for field in self if field.name in body.model_fields}
         return read_body(body, {**entered, **more})
@@ -100,7 +100,7 @@ class Form(FlaskForm):
 
 @contextmanager
 def objections_beside_the_field() -> Iterator[None]:
-    """Show a domain error at the field that it names."""
+    """Show a domain error at the field that is being validated."""
     try:
         yield
     except (ValueError, InvalidError) as error:
@@ -108,7 +108,7 @@ def objections_beside_the_field() -> Iterator[None]:
 
 
 def is_duration(_form: object, field: Any) -> None:
-    """Check that a field has a length of time."""
+    """Check that a field contains a duration."""
     with objections_beside_the_field():
         parse_duration(field.data or "")
 
@@ -119,64 +119,64 @@ def without_edges(value: Any) -> Any:
 
 
 def lines_of(text: str | None) -> list[str]:
-    """Return the lines of a text that say something."""
+    """Return the non-empty lines of a text."""
     return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 class Line(StringField):
-    """A field for a line of text, whose leading and trailing spaces do not count."""
+    """A field for a line of text without leading and trailing spaces."""
 
     def __init__(self, label: str, *validators: Any, **kwargs: Any) -> None:
-        """Take the validators one by one."""
+        """Accept validators as separate arguments."""
         super().__init__(label, [*validators], filters=[without_edges], **kwargs)
 
 
 class Lines(Line, TextAreaField):
-    """The same for a text of several lines."""
+    """A field for several lines of text without leading and trailing spaces."""
 
 
 class WordsLine(Line):
-    """The same for words that commas separate."""
+    """A field for comma-separated words."""
 
     def process_data(self, value: Any) -> None:
-        """Take words, or a text."""
+        """Set the field to words or to a text."""
         super().process_data(", ".join(value) if isinstance(value, list | tuple) else value)
 
 
 class DurationLine(Line):
-    """The same for a length of time, such as 1h30m."""
+    """A field for a duration, such as 1h30m."""
 
     def process_data(self, value: Any) -> None:
-        """Take a length, or a text."""
+        """Set the field to a duration or to a text."""
         super().process_data(duration_text(value) if isinstance(value, timedelta) else value)
 
 
 class EmailLine(Line, EmailField):
-    """The same for an e-mail address."""
+    """A field for an email address."""
 
 
 class UrlLine(Line, URLField):
-    """The same for a URL."""
+    """A field for a URL."""
 
 
 class LocalTimeField(DateTimeLocalField):
-    """A time of a wall clock, which browsers send with seconds or without."""
+    """A field for a local time, which browsers send with or without seconds."""
 
     def __init__(self, label: str, *validators: Any, **kwargs: Any) -> None:
-        """Take the validators one by one."""
+        """Accept validators as separate arguments."""
         formats = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
         super().__init__(label, [*validators], format=formats, **kwargs)
 
 
 class TimeZoneField(SelectField):
-    """A choice among all time zones, which the domain checks."""
+    """A select field for time zones. The domain validates the choice."""
 
     def __init__(self, **kwargs: Any) -> None:
-        """Offer them by their names."""
+        """Offer all time zones by name."""
         choices = [(name, name.replace("_", " ")) for name in zone_names()]
         super().__init__("Time zone", choices=choices, validate_choice=False, **kwargs)
 
 
 def at_most(longest: int, what: str) -> Length:
-    """Return the validator of a length, with a message that begins with what is too long."""
+    """Return a validator for a maximum length; its error message starts with `what`."""
     return Length(max=longest, message=f"{what} may have at most {longest:,} characters.")

@@ -1,4 +1,4 @@
-"""Forms for contacts of people, channels of projects, and how people want to be paged."""
+"""Forms for users' contacts, notification channels, notification rules and paging preferences."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
@@ -31,7 +31,7 @@ _NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_
 
 
 class ContactForm(Form):
-    """A contact, or a channel, to add."""
+    """The form for a new contact or channel."""
 
     type = RadioField(
         "Type",
@@ -44,21 +44,24 @@ class ContactForm(Form):
 
     @property
     def chosen_type(self) -> ContactType:
-        """The type that the address is of."""
+        """Type of the contact, which may be guessed from the address."""
         return likely_type(contact_type(self.type.data), self.address.data or "")
 
     @property
     def contact(self) -> ContactBody:
-        """What was entered; raises InvalidError."""
+        """The entered contact.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(ContactBody, type=self.chosen_type.name)
 
     @property
     def example(self) -> str:
-        """Addresses of each type."""
+        """Example addresses of each type."""
         return ", or ".join(each.example for each in CONTACT_TYPES)
 
     def type_help(self, *, sends_mail: bool) -> dict[str, str]:
-        """Return which services each type reaches."""
+        """Return the help text of each type."""
         return {
             each.name: _NO_MAIL if each.uses_mail_server and not sends_mail else each.help
             for each in CONTACT_TYPES
@@ -66,7 +69,7 @@ class ContactForm(Form):
 
 
 class CodeForm(Form):
-    """The code that was sent to a contact."""
+    """The form for the code that was sent to a contact."""
 
     code = Line(
         "Code",
@@ -76,7 +79,7 @@ class CodeForm(Form):
 
 
 class RuleForm(Form):
-    """A notification rule."""
+    """The form for a notification rule."""
 
     alerts = SelectField(
         "Alerts", choices=[(each.value, words) for each, words in CONCERN_WORDS.items()]
@@ -94,7 +97,7 @@ class RuleForm(Form):
 
     @classmethod
     def among(cls, contacts: Iterable[Contact], **given: Any) -> "RuleForm":
-        """Return the form for a rule of one of some contacts."""
+        """Return the form for a rule that uses one of these contacts."""
         form = cls(**given)
         form.contact_id.choices = [
             (each.id, each.label)
@@ -105,12 +108,12 @@ class RuleForm(Form):
 
     @classmethod
     def of(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "RuleForm":
-        """Return the form with the present values of a rule."""
+        """Return the form with the current values of a rule."""
         only = written_restriction(rule.only.restriction) if rule.only else ""
         return cls.among(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
-        """Refuse a text that says no time."""
+        """Reject a text that does not describe a time."""
         text = field.data or ""
         try:
             if text:
@@ -119,12 +122,15 @@ class RuleForm(Form):
             raise ValidationError(f"“{text[:50]}” {error}.") from error
 
     def rule(self, kind: type[SomeRule]) -> SomeRule:
-        """Return what was entered; raises InvalidError."""
+        """Return the entered rule.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(kind, only=self.only.data or None)
 
 
 class PagingPreferencesForm(Form):
-    """Quiet hours and follow-ups of a person."""
+    """The form for a user's quiet hours and follow-ups."""
 
     fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 
@@ -141,7 +147,7 @@ class PagingPreferencesForm(Form):
 
     @classmethod
     def of(cls, preferences: PagingPreferences, time_zone: str = "UTC") -> "PagingPreferencesForm":
-        """Return the form with the present values."""
+        """Return the form with the current values."""
         quiet = preferences.quiet_hours
         return cls(
             quiet_from=written_time(quiet.starts) if quiet else "",
@@ -153,7 +159,10 @@ class PagingPreferencesForm(Form):
 
     @property
     def preferences(self) -> ContactPreferencesBody:
-        """The entered preferences; raises InvalidError."""
+        """The entered preferences.
+
+        Raise InvalidError for invalid values.
+        """
         quiet = None
         if self.quiet_from.data or self.quiet_until.data:
             quiet = {

@@ -7,7 +7,7 @@ from forms.base import Form, Line
 
 
 class UserCodeForm(Form):
-    """The user code that the device shows."""
+    """The form for the user code that the device shows."""
 
     user_code = Line(
         "Code",

@@ -1,4 +1,4 @@
-"""Forms of escalation policies and alert routes."""
+"""Forms for escalation policies and alert routes."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -48,16 +48,19 @@ Policy = TypeVar("Policy", bound=NewPolicy)
 
 
 class StepForm(PlainForm):
-    """A step of a policy."""
+    """The fields of an escalation step."""
 
     after = DurationLine("Delay", DataRequired("Enter a delay."), is_duration, default="0s")
-    #: `user:7`, or nothing; the choices depend on the project.
+    #: Targets such as `user:7`, or empty. The choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
     round_robin = BooleanField("In turn: each new alert pages only the next of them")
 
     @property
     def given(self) -> dict[str, object]:
-        """What was entered, as a step of a policy is sent; raises InvalidError."""
+        """The entered step in the format of the API.
+
+        Raise InvalidError for invalid targets.
+        """
         targets = dict.fromkeys(each for each in self.targets.data if each)
         return {
             "delay": self.after.data or "",
@@ -67,7 +70,10 @@ class StepForm(PlainForm):
 
 
 def target_given(text: str, field: str) -> dict[str, object]:
-    """Return what was chosen, as a target is sent; raise InvalidError."""
+    """Return the selected target in the format of the API.
+
+    Raise InvalidError if the text is not a target.
+    """
     kind, _, number = text.partition(":")
     if kind not in set(TargetKind) or not (number.isascii() and number.isdecimal()):
         raise InvalidError("Choose who is paged from the list.", field=field)
@@ -75,7 +81,7 @@ def target_given(text: str, field: str) -> dict[str, object]:
 
 
 class EscalationPolicyForm(Form):
-    """Name, steps and repeats of a policy."""
+    """The form for the name, steps and repeats of an escalation policy."""
 
     name = Line(
         "Name", DataRequired("Enter a name, such as Night."), at_most(LONGEST_NAME, "A name")
@@ -95,7 +101,10 @@ class EscalationPolicyForm(Form):
     is_default = BooleanField("Default policy")
 
     def policy(self, body: type[Policy]) -> Policy:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered policy.
+
+        Raise InvalidError for invalid values.
+        """
         steps = [entry.form.given for entry in self.steps]
         for number, step in enumerate(steps, 1):
             if not step["targets"]:
@@ -110,7 +119,7 @@ class EscalationPolicyForm(Form):
         )
 
     def changed(self, action: str) -> "EscalationPolicyForm":
-        """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps are from 0."""
+        """Return the form after `add_step`, `remove_step:1` or `add_target:1`; steps start at 0."""
         kind, _, number = action.partition(":")
         values = {**self.data}
         steps = [
@@ -130,7 +139,7 @@ class EscalationPolicyForm(Form):
 
 
 def _later(steps: Sequence[dict[str, Any]]) -> timedelta:
-    """Return the delay that a further step begins with: five minutes after the last one."""
+    """Return the default delay of a new step: five minutes after the last step."""
     try:
         return parse_duration(steps[-1]["after"] or "") + USUAL_PAUSE
     except (IndexError, InvalidError):
@@ -138,14 +147,14 @@ def _later(steps: Sequence[dict[str, Any]]) -> timedelta:
 
 
 def _with_room(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
-    """Return a step with an empty choice, if it has no target or one is to be added."""
+    """Return a step with an empty choice if it has no target or a target is to be added."""
     targets = step["targets"]
     is_room = (has_more or not targets) and len(targets) < MOST_TARGETS
     return {**step, "targets": [*targets, ""] if is_room else targets}
 
 
 def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
-    """Return the form filled with what a policy has, for a request that sends none."""
+    """Return the form with the current values of a policy, unless the request sends values."""
     return EscalationPolicyForm(
         data={
             "name": policy.name,
@@ -171,7 +180,7 @@ Route = TypeVar("Route", bound=NewRoute)
 
 
 class AlertRouteForm(Form):
-    """Which alerts a route is about, and where they go."""
+    """The form for the conditions of an alert route and its policy."""
 
     fields_of: ClassVar = {"escalation_policy_id": "policy"}
 
@@ -185,7 +194,7 @@ class AlertRouteForm(Form):
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
     def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
-        """Set the policies to choose from, and return the form; those of groups say so."""
+        """Set the policies to choose from, and return the form; group policies show their path."""
         self.policy.choices = [
             *(
                 (str(each.id), f"{each.name} (of {each.group})" if each.group else each.name)
@@ -196,7 +205,10 @@ class AlertRouteForm(Form):
         return self
 
     def route(self, body: type[Route]) -> Route:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered route.
+
+        Raise InvalidError for invalid values.
+        """
         chosen = self.policy.data
         return self.read(
             body,
@@ -208,7 +220,7 @@ class AlertRouteForm(Form):
 
 
 def route_form_for(route: AlertRoute) -> AlertRouteForm:
-    """Return the form filled with what a route has, for a request that sends none."""
+    """Return the form with the current values of a route, unless the request sends values."""
     return AlertRouteForm(
         data={
             "name": route.name,

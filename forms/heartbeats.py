@@ -1,4 +1,4 @@
-"""Forms to create and change a heartbeat, and to replace its URL."""
+"""Forms that create and change a heartbeat, and replace its URL."""
 
 from wtforms import RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, ValidationError
@@ -21,7 +21,7 @@ _INTERVAL, _CRON = "interval", "cron"
 
 
 class HeartbeatForm(Form):
-    """What a maintainer chooses of a heartbeat."""
+    """The form for a heartbeat."""
 
     name = Line(
         "Name",
@@ -53,17 +53,17 @@ class HeartbeatForm(Form):
 
     @classmethod
     def of(cls, heartbeat: Heartbeat) -> "HeartbeatForm":
-        """Return the form of a heartbeat, or of what was posted for it."""
+        """Return the form with the values of a heartbeat, unless the request sends values."""
         kind = _CRON if heartbeat.cron else _INTERVAL
         return cls(data={**dict(heartbeat), "kind": kind})
 
     def validate_every(self, field: StringField) -> None:
-        """Require an interval if that was chosen."""
+        """Require an interval if the schedule is an interval."""
         if not self._is_cron and not field.data:
             raise ValidationError("Enter an interval, such as 5m.")
 
     def validate_cron(self, field: StringField) -> None:
-        """Require a cron expression if that was chosen."""
+        """Require a cron expression if the schedule is a cron expression."""
         if self._is_cron and not field.data:
             raise ValidationError("Enter a cron expression, such as 30 3 * * 1-5.")
 
@@ -72,15 +72,21 @@ class HeartbeatForm(Form):
         return bool(self.kind.data == _CRON)
 
     def heartbeat(self) -> NewHeartbeat:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered heartbeat.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(NewHeartbeat, **self._chosen())
 
     def change(self) -> HeartbeatChange:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered changes.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(HeartbeatChange, **self._chosen())
 
     def _chosen(self) -> dict[str, str]:
-        """Return what was entered of the chosen kind of schedule, and texts as they are stored."""
+        """Return the values of the selected schedule, and texts with normalized line ends."""
         return {
             **({"every": ""} if self._is_cron else {"cron": ""}),
             "time_zone": self.time_zone.data or "UTC",
@@ -89,7 +95,7 @@ class HeartbeatForm(Form):
 
 
 class ResetUrlForm(Form):
-    """How long the old URL is accepted."""
+    """The form that replaces the URL, with the grace period of the old URL."""
 
     overlap = RadioField(
         "How long does the old URL stay valid?",
@@ -99,5 +105,8 @@ class ResetUrlForm(Form):
     )
 
     def reset(self) -> UrlReset:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered request.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(UrlReset, previous_for=self.overlap.data)

@@ -1,4 +1,4 @@
-"""Forms of identity providers."""
+"""Forms for identity providers."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -12,7 +12,7 @@ from forms.base import Form, Line, at_most
 
 
 class IdentityProviderForm(Form):
-    """What an administrator decides about an identity provider."""
+    """The form for an identity provider."""
 
     title = Line("Title", DataRequired("Enter what people call it."), at_most(100, "A title"))
     issuer = Line("Issuer", DataRequired("Enter the URL of its issuer."))
@@ -30,7 +30,7 @@ class IdentityProviderForm(Form):
 
     @classmethod
     def of_provider(cls, provider: IdentityProvider) -> Self:
-        """Return the form with the present values of a provider."""
+        """Return the form with the current values of a provider."""
         lists = {
             "email_domains": ", ".join(provider.email_domains),
             "group_roles": "\n".join(provider.group_roles),
@@ -39,7 +39,7 @@ class IdentityProviderForm(Form):
 
     @property
     def more(self) -> Mapping[str, Any]:
-        """The lists, which may have become empty."""
+        """The list fields, which are sent even if they are empty."""
         return {
             "email_domains": (self.email_domains.data or "").replace(",", " ").split(),
             "group_roles": [
@@ -49,7 +49,7 @@ class IdentityProviderForm(Form):
 
 
 class NewIdentityProviderForm(IdentityProviderForm):
-    """The fields of a new identity provider."""
+    """The form for a new identity provider."""
 
     slug = Line("Name in URLs", DataRequired("Enter a name for URLs."))
     client_secret = PasswordField(
@@ -58,7 +58,7 @@ class NewIdentityProviderForm(IdentityProviderForm):
 
     @classmethod
     def of(cls, preset: Preset) -> Self:
-        """Return the form with what is known of a kind of providers."""
+        """Return the form with the preset values for a kind of provider."""
         is_known = preset.key != "other"
         return cls(
             slug=preset.key if is_known else "",

@@ -1,4 +1,4 @@
-"""Forms of incidents, and of their lists."""
+"""Forms for incidents and incident rules, and the filters of incident lists."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,12 +27,12 @@ from forms.escalations import target_given
 
 _SEVERITIES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
 
-#: Empty lists in the form of a rule, for further responders.
+#: Number of empty fields for further responders in the form of a rule.
 _ROOM = 2
 
 
 class IncidentForm(Form):
-    """The words of an incident."""
+    """The form for an incident."""
 
     title = Line(
         "Title",
@@ -49,7 +49,7 @@ class IncidentForm(Form):
 
 
 class IncidentRuleForm(ConditionsForm):
-    """A rule: which alerts open an incident."""
+    """The form for a rule that opens incidents from alerts."""
 
     name = Line(
         "Name",
@@ -63,7 +63,7 @@ class IncidentRuleForm(ConditionsForm):
     quiet_alerts = BooleanField(
         "Open alerts of its incidents page nobody while somebody has acknowledged the incident"
     )
-    #: `user:7`, or nothing; the choices depend on the project.
+    #: Responders such as `user:7`, or empty. The choices depend on the project.
     responders = FieldList(
         SelectField("Responder", choices=[], validate_choice=False),
         label="Responders",
@@ -73,14 +73,17 @@ class IncidentRuleForm(ConditionsForm):
 
     @classmethod
     def of(cls, rule: IncidentRule) -> "IncidentRuleForm":
-        """Return the form of a rule, or what was sent of it."""
+        """Return the form with the values of a rule, unless the request sends values."""
         called = [each.text for each in rule.responders if each.name]
         rows = [*called, *[""] * min(_ROOM, MOST_TARGETS - len(called))]
         conditions = cls.values_of(conditions_from(dict(rule)))
         return cls(data={**dict(rule), **conditions, "responders": rows})
 
     def entered(self, body: type[SomeBody]) -> SomeBody:
-        """Return the rule that was entered; raise InvalidError."""
+        """Return the entered rule.
+
+        Raise InvalidError for invalid values.
+        """
         called = dict.fromkeys(each for each in self.responders.data if each)
         responders = [target_given(each, "responders") for each in called]
         return self.read(body, **self._given(), responders=responders)
@@ -88,7 +91,7 @@ class IncidentRuleForm(ConditionsForm):
 
 _LONGEST_NAME = 255
 _OPEN = "open"
-#: The parameters of the query.
+#: Query parameters of the incident list.
 PARAMETERS = ("status", "search", "severity", "assignee", "sort")
 
 
@@ -102,7 +105,7 @@ class IncidentQuery:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The parameters of this query, without those that have their default value."""
+        """Parameters of this query without default values."""
         given = {
             "status": self.tab if self.tab != _OPEN else None,
             "search": self.wanted.search or None,
@@ -114,12 +117,15 @@ class IncidentQuery:
 
     @property
     def filters(self) -> int:
-        """The number of filters that are set, without tab and search."""
+        """Number of active filters, excluding the tab and the search."""
         return len(self.arguments.keys() - {"status", "search", "sort"})
 
 
 def read_query(given: MultiDict[str, str], *, project_id: int) -> IncidentQuery:
-    """Return the query in these parameters; raise QueryError for unknown values."""
+    """Return the query that these parameters describe.
+
+    Raise QueryError for unknown values.
+    """
     tab = one_of(given, "status", TABS, _OPEN)
     severity = one_of(given, "severity", SEVERITIES, "")
     wanted = IncidentFilter(

@@ -9,13 +9,16 @@ from wtforms.validators import InputRequired, Length, ValidationError
 from forms.base import Form, without_edges
 from forms.releases import ReleaseDatesField
 
-#: Prefix of the hidden fields with the values at the time the page was opened.
+#: Prefix of the hidden fields with the values from when the page was opened.
 _WAS = "was_"
 _LONGEST, _LONGEST_OF_SEVERAL_LINES = 1_000, 10_000
 
 
 class _Setting(Protocol):
-    """What the form reads of a setting: `SettingView` in `web/admin/settings.py` has the words."""
+    """The attributes of a setting that the form uses.
+
+    `SettingView` in `web/admin/settings.py` has them and their descriptions.
+    """
 
     @property
     def name(self) -> str: ...
@@ -39,16 +42,16 @@ class _Setting(Protocol):
 
 
 class SettingsForm(Form):
-    """A form for some settings; `form_for` adds the fields."""
+    """A form for several settings. `form_for` adds the fields."""
 
     #: Names of the settings, in the order of the page.
     names: tuple[str, ...] = ()
 
     def changes(self) -> Iterator[tuple[str, str]]:
-        """Return the settings that were edited, with their new texts.
+        """Return the edited settings with their new texts.
 
-        Compared with the values at the time the page was opened: a concurrent change of a setting
-        that was not edited here must not be reverted.
+        A field counts as edited if it differs from its value when the page was opened. Concurrent
+        changes to other settings are therefore not reverted.
         """
         for name in self.names:
             text = _text_of(self[name])
@@ -57,7 +60,7 @@ class SettingsForm(Form):
 
 
 def form_for(settings: Sequence[_Setting]) -> SettingsForm:
-    """Return a form with a field for each setting and its value in force."""
+    """Return a form with a field for each setting and its current value."""
     fields: dict[str, Any] = {"names": tuple(each.name for each in settings)}
     for each in settings:
         fields[each.name] = _field(each)
@@ -91,7 +94,7 @@ def _field(setting: _Setting) -> Any:
 
 
 class _Readable:
-    """Validates that a text is a valid value of the setting."""
+    """A validator that checks whether a text is a valid value of the setting."""
 
     def __init__(self, setting: _Setting) -> None:
         self.setting = setting

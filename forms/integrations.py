@@ -1,4 +1,4 @@
-"""Forms of integrations: settings, mappings, test alerts and replays."""
+"""Forms for integrations: settings, mappings, test alerts and replays."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -37,7 +37,7 @@ from forms.base import Form, Line, UrlLine, WordsLine, at_most
 
 
 class IntegrationForm(Form):
-    """The settings of an integration."""
+    """The form for the settings of an integration."""
 
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
     api_url = UrlLine("API URL", at_most(LONGEST_URL, "A URL"))
@@ -60,54 +60,54 @@ class IntegrationForm(Form):
     active = BooleanField("Active", default=True)
 
     def use(self, proposal: str) -> None:
-        """Add a label to those that name something: `environment:namespace`."""
+        """Add a proposed label, such as `environment:namespace`, to the field for its kind."""
         kind, _, name = proposal.partition(":")
         field = {"environment": self.environment_labels, "service": self.service_labels}.get(kind)
         if field is not None and name:
             field.data = f"{field.data or ''}, {name}".lstrip(", ")
 
     def validate_api_url(self, field: URLField) -> None:
-        """Refuse malformed URLs; the domain decides by the type whether one is required."""
+        """Reject malformed URLs. The domain checks whether the type requires one."""
         if field.data and not is_web_url(field.data):
             raise ValidationError("A URL starts with https:// or http:// and names a host.")
 
 
 class NewIntegrationForm(IntegrationForm):
-    """The settings of a new integration with its type, which cannot be changed later."""
+    """The form for a new integration. Its type cannot be changed later."""
 
     type = SelectField(
         "Type",
         choices=[(each.name, each.label) for each in INTEGRATION_TYPES],
         default=FORMATS[0].name,
     )
-    #: A payload of the sender, which the mapping is proposed for.
+    #: Payload of the sender, for which the mapping is proposed.
     sample = HiddenField(id="sample-json")
 
     @property
     def type_help(self) -> str:
-        """What each type takes."""
+        """Help texts of all types."""
         return " ".join(each.help for each in INTEGRATION_TYPES)
 
     @property
     def api_url_help(self) -> str:
-        """What the API URL is for, by the types that have one."""
+        """Help text for the API URL, with its purpose for each type that has one."""
         uses = [f"{each.label}: {each.api_url.help}" for each in INTEGRATION_TYPES if each.api_url]
         return " ".join([*uses, "Other types have none."])
 
     @property
     def types_that_need_a_url(self) -> str:
-        """Their names, separated by spaces."""
+        """Names of the types that require an API URL, separated by spaces."""
         needed = (each for each in INTEGRATION_TYPES if each.api_url and each.api_url.refusal)
         return " ".join(each.name for each in needed)
 
     @property
     def usual_urls(self) -> dict[str, str]:
-        """The usual API URL of each type that has one, or an empty text."""
+        """Default API URL, or an empty text, of each type that has an API URL."""
         return {each.name: each.api_url.usual or "" for each in INTEGRATION_TYPES if each.api_url}
 
 
 class SampleForm(Form):
-    """A payload whose tool is to be recognized."""
+    """The form for a payload whose sending tool is to be recognized."""
 
     sample = TextAreaField(
         "Payload of your monitoring tool", validators=[InputRequired("Paste a payload.")]
@@ -115,13 +115,13 @@ class SampleForm(Form):
 
 
 class EndKeyForm(Form):
-    """The id of the key that the page showed, since another user may have replaced it."""
+    """The form for a key, with the displayed id, since another user may replace the key."""
 
     seen = HiddenField()
 
 
 class ResetKeyForm(EndKeyForm):
-    """The grace period for which the old key is accepted beside the new one."""
+    """The form that resets a key, with the grace period of the old key."""
 
     overlap = RadioField(
         "How long does the old key stay valid?",
@@ -132,24 +132,24 @@ class ResetKeyForm(EndKeyForm):
 
     @property
     def chosen(self) -> GracePeriod:
-        """The chosen grace period."""
+        """Selected grace period."""
         return GracePeriod.of(str(self.overlap.data))
 
 
 class _Texts(SelectMultipleField):
-    """Inputs of the same name, in the order of the page."""
+    """Several inputs with the same name, in the order of the page."""
 
     def pre_validate(self, form: object) -> None:
-        """Take any text: the domain checks it."""
+        """Accept any text, since the domain validates it."""
 
 
 class MappingForm(Form):
-    """A sample; for each field of an alert its path and fallback path; and the rules."""
+    """The form for a mapping: a sample, paths for each field of an alert, and rules."""
 
     sample = TextAreaField(
         "Sample payload (JSON)", validators=[InputRequired("Paste a sample payload.")]
     )
-    #: The digest of the sample that the choices were made for.
+    #: Digest of the sample that the choices were made for.
     mapped_for = HiddenField()
     join_title = _Texts(choices=[])
     join_fingerprint = _Texts(choices=[])
@@ -163,7 +163,7 @@ class MappingForm(Form):
 
     @property
     def chosen(self) -> Chosen:
-        """What was chosen, blank choices included."""
+        """The selected mapping, including blank choices."""
         return Chosen(
             paths={field: self[f"map_{field.value}"].data or () for field in AlertField},
             rules=RuleChoices(
@@ -186,18 +186,21 @@ class MappingForm(Form):
 
 
 for _alert_field in AlertField:
-    # Two drop-downs with the same name; their choices depend on the sample.
+    # Each field has two drop-downs with the same name, whose choices depend on the sample.
     setattr(MappingForm, f"map_{_alert_field.value}", _Texts(choices=[]))
 
 
 class SeverityWordsForm(Form):
-    """The table of severity words of an integration, as lines of text."""
+    """The form for the severity words of an integration, as lines of text."""
 
     words = TextAreaField("Severity words")
 
     @property
     def table(self) -> Mapping[str, str]:
-        """The severities by their words; raise ValueError naming a line that has none."""
+        """Severities by word.
+
+        Raise ValueError if a line has no severity.
+        """
         lines = [line for line in (self.words.data or "").splitlines() if line.strip()]
         table: dict[str, str] = {}
         for line in lines:
@@ -209,22 +212,22 @@ class SeverityWordsForm(Form):
 
 
 class SeverityWordForm(Form):
-    """A word that senders use, and the severity that it stands for."""
+    """The form for a word that senders use and its severity."""
 
     word = Line("Word", DataRequired("Enter a word."))
     severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
 
 
 def words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:
-    """Return the form with the lines of a table of severity words."""
+    """Return the form with a line for each severity word."""
     lines = "\n".join(f"{word} = {severity.value}" for word, severity in words.items())
     return SeverityWordsForm(formdata=None, words=lines)
 
 
 class TestAlertForm(Form):
-    """The payload of a test alert; it is validated by the receiver."""
+    """The form for the payload of a test alert. The receiver validates the payload."""
 
-    #: Tells pytest that the class is no test case in spite of its name.
+    #: Marker for pytest that this class is not a test case.
     __test__ = False
 
     payload = TextAreaField("Payload (JSON)", validators=[InputRequired("Enter a JSON object.")])
@@ -239,7 +242,7 @@ _PERIODS = {
 
 
 class ReplayForm(Form):
-    """The refused deliveries of which period, and after which one to go on."""
+    """The form that replays rejected deliveries: a period, and the delivery to continue after."""
 
     period = SelectField(
         "Rejected in the",
@@ -250,5 +253,5 @@ class ReplayForm(Form):
 
     @property
     def length(self) -> timedelta:
-        """How long before now the period begins."""
+        """Length of the period, which ends now."""
         return _PERIODS[str(self.period.data)][1]

@@ -1,4 +1,4 @@
-"""Forms of keys: those that sign ID tokens, and those of the container registry."""
+"""Forms for keys of ID tokens and of the container registry."""
 
 from wtforms import RadioField
 from wtforms.validators import InputRequired
@@ -15,7 +15,7 @@ _WORDS = {
 
 
 class RotationForm(Form):
-    """The time at which the new key starts signing."""
+    """The form for the time at which a new key starts signing."""
 
     handover = RadioField(
         "When does the new key start signing?",
@@ -25,7 +25,7 @@ class RotationForm(Form):
     )
 
 
-#: By its name: what it says, and the hours until the key signs.
+#: Label of each choice, and the number of hours until the key signs.
 _CHOICES = {
     "day": ("In 24 hours", 24),
     "week": ("In 7 days", 168),
@@ -35,7 +35,7 @@ _CHOICES = {
 
 
 class RegistryKeyForm(Form):
-    """The time at which the new key starts signing."""
+    """The form for the time at which a new registry key starts signing."""
 
     notice = RadioField(
         "When does the new key start signing?",
@@ -46,6 +46,6 @@ class RegistryKeyForm(Form):
 
     @property
     def key(self) -> NewRegistryKey:
-        """What was chosen."""
+        """The requested key."""
         name = self.notice.data
         return NewRegistryKey(notice_hours=_CHOICES[name][1], forget_former=name == "leaked")

@@ -1,4 +1,4 @@
-"""The form of a maintenance window."""
+"""The form for a maintenance window."""
 
 from datetime import date, datetime
 from typing import cast
@@ -49,7 +49,7 @@ _INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
 
 
 class MaintenanceWindowForm(Form):
-    """When the window takes place, and which alerts it is about."""
+    """The form for the times of a maintenance window and the alerts that it mutes."""
 
     name = Line(
         "Name",
@@ -76,7 +76,10 @@ class MaintenanceWindowForm(Form):
     labels = Lines("Labels")
 
     def window(self) -> NewWindow:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered window.
+
+        Raise InvalidError for invalid values.
+        """
         local_start = cast("datetime", self.starts_at.data)
         recurrence = self._recurrence(local_start.date())
         return self.read(
@@ -107,7 +110,7 @@ class MaintenanceWindowForm(Form):
 
 
 def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:
-    """Return the form of a window, or what was sent of it."""
+    """Return the form with the values of a window, unless the request sends values."""
     recurrence = parse_rule(window.rule) if window.rule else None
     return MaintenanceWindowForm(
         data={
@@ -125,7 +128,7 @@ def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:
 
 
 def _repeats_of(found: Recurrence | None, first: date) -> dict[str, object]:
-    """Return the fields that say how a window recurs."""
+    """Return the form fields that describe the recurrence of a window."""
     if found is None:
         return {"repeats": ONCE}
     return {

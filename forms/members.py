@@ -1,4 +1,4 @@
-"""Forms of members, invitations and custom member roles."""
+"""Forms for members, invitations and custom member roles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,24 +15,24 @@ from forms.base import Form, Line, Lines, at_most
 
 
 def _value(role: Role, custom_role_id: int | None) -> str:
-    """Return the value of a choice: the number of a role, or the id of a custom one."""
+    """Return the value of a choice: the number of a role, or the id of a custom role."""
     return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
 
 
 def _roles_up_to(giver: Role) -> list[tuple[str, str]]:
-    """Return the choices of roles that somebody with a role can give."""
+    """Return the role choices of a user who can give roles up to `giver`."""
     return [(_value(role, None), role.label) for role in Role if role <= giver]
 
 
 class RoleForm(Form):
-    """The role of a member, or a custom one."""
+    """The form for the standard or custom role of a member."""
 
     role = SelectField("Role", coerce=str.strip, default=_value(Role.DEVELOPER, None))
 
     def __init__(
         self, *args: Any, giver: Role, custom_roles: Sequence[MemberRole], **kwargs: Any
     ) -> None:
-        """Offer the roles up to that of the current user, and the custom ones based on them."""
+        """Offer the roles up to the current user's role, and the custom roles based on them."""
         super().__init__(*args, **kwargs)
         self._custom = {_value(each.base, each.id): each for each in custom_roles}
         own = _roles_up_to(giver)
@@ -46,23 +46,26 @@ class RoleForm(Form):
 
     @property
     def chosen_custom_role(self) -> MemberRole | None:
-        """The chosen custom role, if it is one."""
+        """Selected custom role, or None if a standard role is selected."""
         return self._custom.get(self.role.data)
 
     @property
     def chosen_role(self) -> Role:
-        """The chosen role, or that on which the custom one is based."""
+        """Selected role, or the base role of the selected custom role."""
         custom = self.chosen_custom_role
         return custom.base if custom else Role(int(self.role.data))
 
     def get_role(self) -> Role:
-        """Return the role of a submitted form, or raise an error."""
+        """Return the role of a submitted form.
+
+        Raise InvalidError if no valid role is selected.
+        """
         if not self.validate_on_submit():
             raise InvalidError("Choose a role from the list.", field="role")
         return self.chosen_role
 
     def choices_for(self, member: MemberView) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """Return the choices for a direct member, by group: value, text, whether it is theirs."""
+        """Return a direct member's role choices by group: value, text, and if selected."""
         custom = member.own_custom_role
         theirs = _value(member.own_role or member.role, custom.id if custom else None)
         return [
@@ -72,14 +75,14 @@ class RoleForm(Form):
 
 
 class MemberForm(RoleForm):
-    """A new member and their role."""
+    """The form for a new member."""
 
     user = Line(
         "User name",
         DataRequired("Enter a user name."),
         at_most(320, "A user name or e-mail address"),
     )
-    #: By the names of the domain.
+    #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {
         "username": "user",
         "access_level": "role",
@@ -87,10 +90,10 @@ class MemberForm(RoleForm):
     }
 
     def new(self) -> NewMembers:
-        """Return the member from the form."""
+        """Return the entered member."""
         custom = self.chosen_custom_role
         return NewMembers(
-            # Not split: a user name has no spaces.
+            # The text is not split at commas, since only one member is added.
             username=(self.user.data or "",),
             access_level=self.chosen_role,
             member_role_id=custom.id if custom else None,
@@ -98,11 +101,11 @@ class MemberForm(RoleForm):
 
 
 class ShareForm(Form):
-    """A group that a project is shared with, and the highest role that its members get."""
+    """The form that shares a project with a group, up to a highest role."""
 
     group = Line("Group", DataRequired("Enter the full path of a group."))
     most = SelectField("Highest role", default=_value(Role.DEVELOPER, None))
-    #: By the names of the domain.
+    #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {
         "group_id": "group",
         "group_access": "most",
@@ -110,13 +113,13 @@ class ShareForm(Form):
     }
 
     def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
-        """Offer the roles up to that of the current user."""
+        """Offer the roles up to the current user's role."""
         super().__init__(*args, **kwargs)
         self.most.choices = _roles_up_to(giver)
 
 
 class MemberRoleForm(Form):
-    """A role, and what it adds to the one that it is based on."""
+    """The form for a custom role: its base role and its additional permissions."""
 
     name = Line(
         "Name",
@@ -134,10 +137,13 @@ class MemberRoleForm(Form):
         validators=[InputRequired("Choose at least one permission.")],
     )
 
-    #: The domain's name of the base role.
+    #: Name of the form field for the base role.
     fields_of: ClassVar[Mapping[str, str]] = {"base_access_level": "base"}
 
     def new_role(self) -> NewMemberRole:
-        """Return the role from the form, or raise InvalidParametersError."""
+        """Return the entered role.
+
+        Raise InvalidParametersError for invalid values.
+        """
         chosen = dict.fromkeys(self.permissions.data or (), True)
         return self.read(NewMemberRole, base_access_level=self.base.data, **chosen)

@@ -1,4 +1,4 @@
-"""Forms of schedules, rotations, overrides and swaps."""
+"""Forms for schedules, rotations, overrides, swaps and cover."""
 
 from collections.abc import Sequence
 from datetime import datetime, time
@@ -48,23 +48,23 @@ from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST_USERNAME = 255
-#: Of users, and as many more for each "Add more".
+#: Number of empty rows for users. Each "Add more" adds as many.
 _EMPTY_ROWS = 3
-#: No user name.
+#: Choice that replaces no user. It is not a valid user name.
 _NOBODY = "+"
 _NINE = time(9)
 _FIRST_WEEKDAY = ("mon",)
 
 
 class MovingForm(Form):
-    """A change that may move or end swaps and overrides, which has to be confirmed."""
+    """A change that may move or end swaps and overrides, and then has to be confirmed."""
 
-    #: What the change would move or end, a sentence each.
+    #: Descriptions of the moves, one sentence each.
     moves: Sequence[str] = ()
     confirmed_moves = HiddenField()
 
     def confirms(self, moves: Sequence[str]) -> bool:
-        """Return whether there is nothing to confirm, or the form confirms just these moves."""
+        """Return whether there is nothing to confirm, or the form confirms exactly these moves."""
         digest = sha256("\n".join(moves).encode()).hexdigest()[:32]
         if not moves or self.confirmed_moves.data == digest:
             return True
@@ -73,7 +73,7 @@ class MovingForm(Form):
 
 
 class ScheduleForm(MovingForm):
-    """The name and the time zone of a schedule."""
+    """The form for the name and time zone of a schedule."""
 
     name = Line(
         "Name", DataRequired("Enter a name, such as Primary."), at_most(LONGEST_NAME, "A name")
@@ -83,14 +83,14 @@ class ScheduleForm(MovingForm):
 
 
 class RestrictionForm(PlainForm):
-    """A time of day on some days; one without days is on every day, without times a whole day."""
+    """A time of day on some weekdays. Without days it applies daily; without times, all day."""
 
     weekdays = SelectMultipleField("Days", choices=list(zip(WEEKDAYS, _DAYS, strict=True)))
     start_time = TimeField("From", validators=[Optional()])
     end_time = TimeField("Until", validators=[Optional()])
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Ask for both times or none."""
+        """Require both times or neither."""
         is_valid = bool(super().validate(extra_validators))
         if is_valid and (self.start_time.data is None) != (self.end_time.data is None):
             self.end_time.errors = ["Enter both times, or none for whole days."]
@@ -99,7 +99,7 @@ class RestrictionForm(PlainForm):
 
     @property
     def given(self) -> dict[str, object]:
-        """What was entered; nothing for a row that was left empty."""
+        """The entered restriction, or an empty dictionary if the row is empty."""
         start, end = self.start_time.data or time(), self.end_time.data or time()
         days = {"weekdays": self.weekdays.data} if self.weekdays.data else {}
         is_empty = not days and self.start_time.data is None
@@ -107,9 +107,9 @@ class RestrictionForm(PlainForm):
 
 
 class RotationForm(MovingForm):
-    """A rotation of a schedule."""
+    """The form for a rotation of a schedule."""
 
-    #: Errors name the whole list of rotations: beside the users is where most of them belong.
+    #: Errors that name the list of rotations are shown at the users, which most of them concern.
     fields_of: ClassVar = {"rotations": "users"}
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
     users = FieldList(
@@ -155,7 +155,7 @@ class RotationForm(MovingForm):
 
     @classmethod
     def of(cls, rotation: OnCallRotation) -> "RotationForm":
-        """Return the form with a present rotation."""
+        """Return the form with the values of an existing rotation."""
         return cls(
             data={
                 **dict(rotation),
@@ -167,7 +167,7 @@ class RotationForm(MovingForm):
         )
 
     def with_more_rows(self) -> "RotationForm":
-        """Return the form as it was posted, with empty rows for further users and times."""
+        """Return the posted form with empty rows for more users and times."""
         empty = [""] * _EMPTY_ROWS
         return RotationForm(
             formdata=None,
@@ -179,12 +179,12 @@ class RotationForm(MovingForm):
         )
 
     def validate_users(self, field: Any) -> None:
-        """Ask for a user."""
+        """Require at least one user."""
         if not any(field.data):
             raise ValidationError("Choose at least one user.")
 
     def validate_weekdays(self, field: SelectMultipleField) -> None:
-        """Refuse weekly turns without a day of hand-over."""
+        """Reject weekly turns without a handoff day."""
         is_of_weeks = self.kind.data == "weekly" or (
             self.kind.data == "custom" and self.unit.data == Unit.WEEKS
         )
@@ -193,7 +193,10 @@ class RotationForm(MovingForm):
 
     @property
     def rotation(self) -> NewRotation:
-        """The posted rotation; raises InvalidParametersError."""
+        """The entered rotation.
+
+        Raise InvalidParametersError for invalid values.
+        """
         return self.read(
             NewRotation,
             type=self.kind.data,
@@ -211,7 +214,7 @@ class RotationForm(MovingForm):
 
 
 class OverrideForm(Form):
-    """A user, and when they are on call, instead of whom."""
+    """The form for an override: a user, a period, and the user to replace."""
 
     user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
     instead_of = SelectField("Instead of", default="")
@@ -226,7 +229,10 @@ class OverrideForm(Form):
         now: datetime,
         **kw: Any,
     ) -> None:
-        """Offer the users who can be on call, from now on: most overrides begin immediately."""
+        """Offer the users who can be on call.
+
+        The start defaults to now, because most overrides start immediately.
+        """
         super().__init__(*args, **kw)
         self._zone = zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
@@ -240,7 +246,7 @@ class OverrideForm(Form):
 
     @property
     def override(self) -> NewOverride:
-        """The posted override; its times are those of the schedule's wall clock."""
+        """The entered override. Its times are in the schedule's time zone."""
         return NewOverride(
             user=self.user.data,
             instead_of="" if self.instead_of.data == _NOBODY else self.instead_of.data,
@@ -254,7 +260,7 @@ class OverrideForm(Form):
 
 
 class SwapForm(Form):
-    """Two shifts of two users."""
+    """The form that swaps the shifts of two users."""
 
     fields_of: ClassVar = {
         **dict.fromkeys(("user", "starts_at", "ends_at"), "shift"),
@@ -271,7 +277,7 @@ class SwapForm(Form):
         own: str | None,
         **kw: Any,
     ) -> None:
-        """Offer turns: first one of `own`, unless that is None, and one of somebody else."""
+        """Offer the turns to swap; the first shift must belong to `own` unless `own` is None."""
         super().__init__(*args, **kw)
         self._shifts = {
             f"{turn.user.username}@{turn.starts_at:%Y%m%dT%H%M%S}": (turn, turn.user.username)
@@ -291,7 +297,7 @@ class SwapForm(Form):
 
     @property
     def swap(self) -> NewSwap:
-        """The posted swap."""
+        """The entered swap."""
         shift, username = self._shifts[self.shift.data]
         other, other_username = self._shifts[self.other_shift.data]
         return NewSwap(
@@ -305,14 +311,14 @@ class SwapForm(Form):
 
 
 class CoverForm(Form):
-    """Who covers the user, and when: from one time to another, or during a turn."""
+    """The form for a user who covers another user during a period or a turn."""
 
     fields_of: ClassVar = {"schedules": "what"}
     what = SelectField("Shifts", validators=[InputRequired("Choose what is covered.")])
     user = SelectField("Who covers you", validators=[InputRequired("Choose somebody.")])
     starts_at = LocalTimeField("From", Optional())
     ends_at = LocalTimeField("Until", Optional())
-    #: What the page has shown that is covered: it is asked once more if that is something else.
+    #: Cover that the page has shown. A different cover has to be confirmed again.
     seen = HiddenField()
 
     def __init__(
@@ -323,7 +329,7 @@ class CoverForm(Form):
         time_zone: str,
         **kw: Any,
     ) -> None:
-        """Offer all shifts, those of each schedule, and each turn."""
+        """Offer all shifts, the shifts of each schedule, and each turn."""
         super().__init__(*args, **kw)
         self._zone = zone(time_zone)
         self._turns = {
@@ -345,7 +351,7 @@ class CoverForm(Form):
         self.user.choices = [(name, name) for name in names]
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Ask for times unless a turn has them."""
+        """Require times unless a turn is selected."""
         is_valid = super().validate(extra_validators)
         if self.what.data not in self._turns:
             for each in (self.starts_at, self.ends_at):
@@ -356,7 +362,7 @@ class CoverForm(Form):
 
     @property
     def cover(self) -> NewCover:
-        """The posted cover."""
+        """The entered cover."""
         schedules: tuple[int, ...] = ()
         if self.what.data in self._turns:
             schedule, turn = self._turns[self.what.data]
@@ -370,7 +376,7 @@ class CoverForm(Form):
         return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
 
     def has_shown(self, cover: NewCover) -> bool:
-        """Return whether the page has shown what is covered; from now on, it has."""
+        """Return whether the page has already shown this cover, and mark it as shown."""
         text = cover.model_dump_json()
         had, self.seen.data = self.seen.data == text, text
         return had
@@ -381,7 +387,7 @@ def _full_name(schedule: OwnSchedule) -> str:
 
 
 def _from_to(shift: OnCallPeriod, place: ZoneInfo) -> str:
-    """Write a shift so that a select box on a telephone has room for it."""
+    """Format a shift so that it fits into a select box on a phone."""
     start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
     if start.date() == end.date():
         return f"{_written(start)} to {end:%H:%M}"

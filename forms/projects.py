@@ -1,4 +1,4 @@
-"""Forms of projects and groups, and of their environments."""
+"""Forms for projects, groups and environments."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -17,12 +17,12 @@ from forms.base import Form, Line, at_most
 
 
 def with_plain_breaks(value: Any) -> Any:
-    """Return a text with the line breaks that it was stored with: browsers send others."""
+    """Return a text with normalized line breaks, since browsers send CRLF."""
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
 
 
 class NameAndDescription(Form):
-    """How a group or project is called, and what it is."""
+    """The fields for the name and description of a group or project."""
 
     name = Line("Name", DataRequired("Enter a name."), at_most(LONGEST_NAME, "A name"))
     description = TextAreaField(
@@ -33,7 +33,7 @@ class NameAndDescription(Form):
 
 
 class GroupSettingsForm(NameAndDescription):
-    """Name and description of a group, and whether its members need a second factor."""
+    """The form for a group's name, description and two-factor requirement."""
 
     require_two_factor_authentication = BooleanField("Require two-factor authentication")
     two_factor_grace_period = IntegerField(
@@ -46,12 +46,12 @@ class GroupSettingsForm(NameAndDescription):
 
     @classmethod
     def of(cls, group: GroupView) -> "GroupSettingsForm":
-        """Return the form with the present values of a group, or those of the request."""
+        """Return the form with the current values of a group, or the values of the request."""
         return cls(obj=group)
 
 
 class PathForm(Form):
-    """The last part of the path of a group or project."""
+    """The form for the last segment of a group's or project's path."""
 
     path = Line(
         "Path",
@@ -61,12 +61,12 @@ class PathForm(Form):
 
 
 class ConfirmationForm(Form):
-    """The full path of what is moved or deleted."""
+    """The full path of a group or project, to confirm its transfer or deletion."""
 
     confirmation = Line("Full path", DataRequired("Enter the full path to confirm."))
 
     def confirms(self, path: str) -> bool:
-        """Return whether the path was entered; another one gets an error."""
+        """Return whether the path was entered correctly; otherwise add an error."""
         if (self.confirmation.data or "").strip("/").lower() == path.lower():
             return True
         self.object_to("confirmation", f"This is not the path {path}.")
@@ -74,7 +74,7 @@ class ConfirmationForm(Form):
 
 
 class TransferForm(ConfirmationForm):
-    """Where a group or project moves to."""
+    """The form for the new group of a project or group."""
 
     to = StringField(
         "New group",
@@ -88,7 +88,7 @@ def _without_slashes(value: Any) -> Any:
 
 
 class GroupForm(Form):
-    """The path of a new group."""
+    """The form for the path of a new group."""
 
     path = StringField(
         "Path",
@@ -119,16 +119,16 @@ class _VisibilityForm(Form):
 
 
 class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
-    """Name and description of a project, which of its parts are on, and for owners who sees it."""
+    """The form for a project's name, description and features, and for owners its visibility."""
 
-    # The other parts of the API have no pages.
+    # The other features have no pages.
     monitor_access_level = SelectField("Alerts and integrations", choices=_LEVELS)
     environments_access_level = SelectField("Environments and deployments", choices=_LEVELS)
     releases_access_level = SelectField("Releases", choices=_LEVELS)
 
     @classmethod
     def of(cls, project: ProjectView) -> "ProjectSettingsForm":
-        """Return the form with the present values of a project, or those of the request."""
+        """Return the form with the current values of a project, or the values of the request."""
         levels = {
             f"{feature}_access_level": level.value
             for feature, level in project.access_levels.items()
@@ -145,7 +145,7 @@ class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
 
 
 class ProjectForm(_VisibilityForm):
-    """The group, or the user's own namespace, and the name of a new project."""
+    """The form for the group and name of a new project."""
 
     group = SelectField("Group", validators=[InputRequired("Choose a group.")])
     name = Line(
@@ -155,17 +155,17 @@ class ProjectForm(_VisibilityForm):
     def __init__(
         self, *args: Any, groups: Iterable[str], own: Iterable[str], **kwargs: Any
     ) -> None:
-        """Take the paths of the available groups, and of the user's own namespace if it can be."""
+        """Store the paths of the groups, and of the user's own namespace if it is available."""
         super().__init__(*args, **kwargs)
         mine = [(path, f"{path} (your own projects)") for path in own]
         self.group.choices = [*((path, path) for path in groups), *mine]
 
-    #: It is the last part of the path as well.
+    #: Name of the form field for the path, which is derived from the name.
     fields_of: ClassVar[Mapping[str, str]] = {"path": "name"}
 
 
 class EnvironmentForm(Form):
-    """The name of the environment."""
+    """The form for the name of an environment."""
 
     name = Line(
         "Name",

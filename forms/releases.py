@@ -1,4 +1,4 @@
-"""Forms of the release schedule."""
+"""Forms for the release schedule."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,9 +19,9 @@ _RELEASES = [(str(each), str(each)) for each in releases_on_schedule()]
 
 
 class ReleaseCheckForm(Form):
-    """A text or a file, and a release.
+    """The form for a text or file and the release to check it against.
 
-    It has no token: it changes nothing, and nobody has to be signed in.
+    The form has no CSRF token, since the check changes nothing and requires no sign-in.
     """
 
     release = SelectField("Release", choices=_RELEASES, default=str(NEWEST))
@@ -30,12 +30,12 @@ class ReleaseCheckForm(Form):
     name = StringField("Name of what you pasted")
 
     def __init__(self, given: dict[str, Any] | None = None) -> None:
-        """Take what was handed in."""
+        """Initialize the form with the submitted content."""
         texts = {name: value for name, value in (given or {}).items() if isinstance(value, str)}
         super().__init__(formdata=MultiDict(texts), meta={"csrf": False})
 
     def validate(self, extra_validators: Any = None) -> bool:
-        """Check the release, and that there is something to check."""
+        """Validate the release, and require a content to check."""
         is_valid = super().validate(extra_validators)
         if not self.text.strip() and not self.shown_name:
             self.object_to("file", "Choose a file or paste something.")
@@ -44,40 +44,40 @@ class ReleaseCheckForm(Form):
 
     @property
     def text(self) -> str:
-        """What was handed in."""
+        """Submitted content."""
         return self.content.data or ""
 
     @property
     def shown_name(self) -> str:
-        """Its name, or an empty text."""
+        """Name of the submitted content, or an empty string."""
         return self.name.data or ""
 
     @property
     def target(self) -> Release:
-        """The release, of a valid form."""
+        """Selected release of a valid form."""
         return parse_release(self.release.data)
 
 
-#: So much of a name that is no release is repeated in an error.
+#: Maximum number of characters of an invalid release that an error message repeats.
 _LONGEST_ECHO = 40
 
 
 class ReleaseDay(NamedTuple):
-    """One of the inputs."""
+    """An input for the date of a release."""
 
     release: str
     name: str
-    #: As it was entered: a browser without date fields sends any text.
+    #: Date as entered. Browsers without date fields can send any text.
     day: str
 
 
 class ReleaseDatesField(Field):
-    """Its data is the text of the setting, a line such as `17.0=2024-05-16` for each day."""
+    """The text of the setting, with a line such as `17.0=2024-05-16` for each date."""
 
     def process(self, formdata: Any, data: Any = unset_value, extra_filters: Any = None) -> None:
-        """Read the inputs if the form has them; their names end with the release."""
+        """Read the inputs, whose names end with the release, if the form contains them."""
         super().process(None, data, extra_filters)
-        #: Releases of the schedule, and those that have a date already.
+        #: Releases of the schedule, and releases that already have a date.
         self._releases = _releases_of(self.data or "")
         self._entered = _entered(self.data or "")
         self._unknown = self._unknown_in(formdata or {})
@@ -88,14 +88,14 @@ class ReleaseDatesField(Field):
 
     @property
     def days(self) -> Sequence[ReleaseDay]:
-        """The inputs, by release."""
+        """Inputs in the order of releases."""
         return [
             ReleaseDay(each, self._name_of(each), self._entered.get(each, ""))
             for each in self._releases
         ]
 
     def pre_validate(self, form: Any) -> None:
-        """Refuse a day of a release that has no input here."""
+        """Reject dates of releases that have no input here."""
         del form
         for release in self._unknown:
             raise ValidationError(
@@ -104,7 +104,7 @@ class ReleaseDatesField(Field):
             )
 
     def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
-        """Return the releases that have a day, and no input here."""
+        """Return the releases that were given a date but have no input here."""
         beginning = f"{self.name}-"
         given = (
             name.removeprefix(beginning)
@@ -137,18 +137,18 @@ _STATES = [(each.value, each.label) for each in State]
 
 
 class ReleaseFilterForm(Form):
-    """The filter of the release schedule; every field is optional."""
+    """The filter form of the release schedule. Every field is optional."""
 
     release = SelectField("Release", choices=[("", "Any release"), *_RELEASES], default="")
     interface = SelectField("Interface", choices=[("", "Any interface"), *_INTERFACES], default="")
     state = SelectField("State", choices=[("", "Any state"), *_STATES], default="")
-    #: For people who are signed in.
+    #: Filter for users who are signed in.
     used_by = SelectField(
         "Used by", choices=[("", "Anybody"), ("me", "Your tokens and applications")], default=""
     )
 
     def __init__(self) -> None:
-        """Read the values from the query, without CSRF protection."""
+        """Read the values from the query without CSRF protection."""
         super().__init__(formdata=request.args, meta={"csrf": False})
 
     def wanted(self) -> ChangeFilter:

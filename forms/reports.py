@@ -1,4 +1,4 @@
-"""Forms of hand-over notes, and of documents after incidents."""
+"""Forms for handoff notes and post-incident documents."""
 
 from wtforms import HiddenField, TextAreaField
 from wtforms.validators import DataRequired
@@ -8,7 +8,7 @@ from forms.base import Form, at_most
 
 
 class HandoverNoteForm(Form):
-    """What whoever is on call next has to know."""
+    """The form for a handoff note to the next user on call."""
 
     text = TextAreaField(
         "Note",
@@ -20,7 +20,7 @@ class HandoverNoteForm(Form):
 
 
 class IncidentDocumentForm(Form):
-    """The text of a document, and the revision that was changed."""
+    """The form for the text of a document and the revision that it was based on."""
 
     text = TextAreaField("Document", validators=[at_most(LONGEST_DOCUMENT, "A document")])
     revision = HiddenField()

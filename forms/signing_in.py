@@ -1,4 +1,4 @@
-"""Forms to sign in."""
+"""Forms for sign-in, sign-up and password reset."""
 
 from typing import Self
 
@@ -10,7 +10,7 @@ from forms.base import EmailLine, Form, Line, at_most
 
 
 class ForgottenPasswordForm(Form):
-    """Whose password is forgotten."""
+    """The form that requests a password reset."""
 
     login = Line(
         "User name or e-mail address",
@@ -20,7 +20,7 @@ class ForgottenPasswordForm(Form):
 
 
 class SignUpForm(Form):
-    """The address of a new account."""
+    """The form for the email address of a new account."""
 
     email = EmailLine(
         "E-mail address",
@@ -30,7 +30,7 @@ class SignUpForm(Form):
 
 
 class SignInForm(ForgottenPasswordForm):
-    """Login and password."""
+    """The form for the login and the password."""
 
     password = PasswordField(
         "Password",
@@ -42,7 +42,7 @@ class SignInForm(ForgottenPasswordForm):
 
     @property
     def needs_summary(self) -> bool:
-        """Whether an error belongs to no field: others stand beside one of two, always in view."""
+        """Whether an error belongs to neither of the two fields, which are always in view."""
         return bool(set(self.errors) - {"login", "password"})
 
 
@@ -50,7 +50,7 @@ _LONGEST_TYPED = 64
 
 
 class CodeForm(Form):
-    """A code of an authenticator app, or a recovery code."""
+    """The form for a code of an authenticator app or a recovery code."""
 
     code = Line(
         "Code",
@@ -59,12 +59,12 @@ class CodeForm(Form):
     )
 
     def without_app(self) -> Self:
-        """Ask for a recovery code only: the user has no authenticator app."""
+        """Request only a recovery code, since the user has no authenticator app."""
         self.code.label.text = "Recovery code"
         return self
 
 
 class PasskeyResponseForm(Form):
-    """A signed response, which a script fills in."""
+    """The form for a signed response, which a script fills in."""
 
     credential = HiddenField()

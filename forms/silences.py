@@ -1,4 +1,4 @@
-"""Forms of silences and of how alerts that open again and again are treated."""
+"""Forms for silences and flap detection."""
 
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from forms.base import Form, Line, Lines, LocalTimeField
 
 
 class SilenceForm(Form):
-    """Whose alerts page nobody, and for how long."""
+    """The form for a silence."""
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
@@ -22,19 +22,22 @@ class SilenceForm(Form):
     comment = Line("Comment")
 
     def __init__(self, *args: Any, time_zone: str, **kwargs: Any) -> None:
-        """Take the time zone in which the start is entered."""
+        """Store the time zone in which the start is entered."""
         super().__init__(*args, **kwargs)
         self._zone = zone(time_zone)
         self.starts_at.label.text = f"Start ({time_zone.replace('_', ' ')})"
 
     def silence(self) -> NewSilence:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered silence.
+
+        Raise InvalidError for invalid values.
+        """
         local = self.starts_at.data
         return self.read(NewSilence, starts_at=instant(local, self._zone) if local else None)
 
 
 class SilenceExtensionForm(Form):
-    """How much longer a silence takes."""
+    """The form that extends a silence."""
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
@@ -43,7 +46,10 @@ class SilenceExtensionForm(Form):
     )
 
     def change(self) -> SilenceChange:
-        """Return what was entered; raise InvalidError."""
+        """Return the entered change.
+
+        Raise InvalidError for invalid values.
+        """
         return self.read(SilenceChange)
 
 
@@ -58,7 +64,7 @@ def _number(label: str, name: str) -> IntegerField:
 
 
 class FlapSettingsForm(Form):
-    """How alerts that open again and again are treated."""
+    """The form for the settings of flap detection."""
 
     enabled = BooleanField("Hold back pages of flapping alerts")
     openings = _number("Times an alert can open", "openings")

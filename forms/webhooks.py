@@ -1,4 +1,4 @@
-"""Forms of webhooks and of destinations of the audit log."""
+"""Forms for webhooks and destinations of the audit log."""
 
 from typing import Self
 
@@ -12,7 +12,7 @@ from forms.base import Form, Line, SomeBody, at_most
 
 
 class DestinationForm(Form):
-    """The URL of a destination."""
+    """The form for the URL of a destination."""
 
     url = Line(
         "URL", DataRequired("Enter the URL that events are sent to."), at_most(2000, "A URL")
@@ -20,7 +20,7 @@ class DestinationForm(Form):
 
 
 class SecretRotationForm(Form):
-    """How long the old secret also signs."""
+    """The form that rotates a secret, with the period in which the old secret also signs."""
 
     overlap = RadioField(
         "How long does the old secret also sign?",
@@ -30,7 +30,7 @@ class SecretRotationForm(Form):
     )
 
 
-#: The name, title and description of each event, for the page.
+#: Name, title and description of each event, for the page.
 EVENT_CHOICES = tuple(
     {"name": each.value, "title": each.label, "description": each.explanation}
     for each in WebhookEvent
@@ -38,7 +38,7 @@ EVENT_CHOICES = tuple(
 
 
 class WebhookForm(DestinationForm, ConditionsForm):
-    """URL, events and conditions of a webhook."""
+    """The form for the URL, events and conditions of a webhook."""
 
     events = SelectMultipleField(
         "Events",
@@ -48,12 +48,12 @@ class WebhookForm(DestinationForm, ConditionsForm):
 
     @classmethod
     def of(cls, webhook: Webhook) -> Self:
-        """Return the form with the present values of a webhook."""
+        """Return the form with the current values of a webhook."""
         chosen = [*WebhookEvent] if ALL in webhook.events else list(webhook.events)
         return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.details.conditions))
 
     def webhook(self, body: type[SomeBody]) -> SomeBody:
-        """Return what was entered; all events stand for those of later versions as well."""
+        """Return the entered webhook; selecting all events includes events of later versions."""
         chosen = self.events.data or []
         every = set(chosen) == set(WebhookEvent)
         return self.read(body, events=[ALL] if every else chosen, **self.names)

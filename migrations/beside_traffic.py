@@ -1,7 +1,7 @@
-"""What migrations do to large tables while requests use them.
+"""Changes to large tables that do not block concurrent requests.
 
-Each function commits what the migration did before. So a migration that calls one does nothing
-else, and can be run again if it was interrupted.
+Each function commits what the migration did before. A migration that calls one of them therefore
+does nothing else, and can be run again after an interruption.
 """
 
 from time import sleep
@@ -11,23 +11,23 @@ import sqlalchemy as sa
 from alembic import op
 
 _ROWS_AT_ONCE = 1_000
-#: Others get a turn between two steps.
+#: Pause between two steps, in which other transactions can run.
 _PAUSE_SECONDS = 0.02
 
 
 def create_index(name: str, table: str, columns: list[Any], **options: Any) -> None:
-    """Create an index, on Postgres without keeping anybody from writing."""
+    """Create an index. On Postgres, the table stays writable."""
     if op.get_bind().dialect.name != "postgresql":
         op.create_index(name, table, columns, **options)
         return
     with op.get_context().autocommit_block():
-        # An attempt that was interrupted leaves one that is not valid.
+        # An interrupted attempt leaves an invalid index.
         op.drop_index(name, table, if_exists=True, postgresql_concurrently=True)
         op.create_index(name, table, columns, postgresql_concurrently=True, **options)
 
 
 def drop_index(name: str, table: str) -> None:
-    """Drop an index, on Postgres without keeping anybody from reading or writing."""
+    """Drop an index. On Postgres, the table stays readable and writable."""
     if op.get_bind().dialect.name != "postgresql":
         op.drop_index(name, table)
         return
@@ -36,7 +36,7 @@ def drop_index(name: str, table: str) -> None:
 
 
 def fill(table: str, values: str, *, where: str) -> None:
-    """Set values of the rows that lack them, a thousand in a transaction: both in SQL's words."""
+    """Set values of matching rows in transactions of a thousand rows; both arguments are SQL."""
     last = sa.text(
         f"SELECT max(id) FROM (SELECT id FROM {table} WHERE id > :after AND ({where})"  # noqa: S608
         " ORDER BY id LIMIT :count) AS rows_at_once"

@@ -10,12 +10,12 @@ from models.base import UTCDateTime
 
 
 def _is_ours(_what: Any, _name: Any, kind: str, is_reflected: Any, compared_to: Any) -> bool:
-    """Leave out the tables that a migration wrote by itself, as those of the search."""
+    """Leave out tables that have no model, such as the tables of the search."""
     return not (kind == "table" and is_reflected and compared_to is None)
 
 
 def _written(kind: str, what: Any, found: AutogenContext) -> str | Literal[False]:
-    """Return how a new migration writes what only we have; False for all else."""
+    """Return the source of a custom column type in a new migration, or False for other types."""
     if kind != "type" or not isinstance(what, UTCDateTime):
         return False
     found.imports.add("\nfrom models.base import UTCDateTime")
@@ -26,7 +26,7 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=Base.metadata,
     compare_type=True,
-    # A lock is only held as long as one migration takes, and what is done stays done.
+    # Each migration has its own transaction, so locks are short and finished migrations stay.
     transaction_per_migration=True,
     transactional_ddl=True,
     include_object=_is_ours,

@@ -1,4 +1,7 @@
-"""`make migration NAME="what it does"`: writes a migration from models to the database at hand."""
+"""Writes a new migration from the differences between the models and the database.
+
+Usage: `make migration NAME="what it does"`.
+"""
 
 import sys
 import warnings
@@ -14,7 +17,7 @@ from web.settings.reader import settings_from_environment
 
 
 def main() -> None:
-    """Migrate the database, and write what the models want besides."""
+    """Migrate the database, and write a migration for the remaining differences to the models."""
     name = " ".join(sys.argv[1:]).strip()
     if not name:
         sys.exit('Say what it does: make migration NAME="keep the words of alerts"')
@@ -30,7 +33,8 @@ def main() -> None:
 
 def _write(connection: Connection, name: str) -> None:
     number = f"{int(newest_known_revision()) + 1:04}"
-    # What SQLite cannot compare, tests/architecture/test_migrations.py compares on Postgres.
+    # SQLite cannot compare everything; tests/architecture/test_migrations.py compares the rest on
+    # Postgres.
     warnings.filterwarnings("ignore", message="autogenerate skipping")
     command.revision(
         alembic_configuration(connection),

@@ -1,6 +1,7 @@
-"""What SQLite cannot change of a table in place: it is made anew, and its rows are copied.
+"""Rebuilds SQLite tables for changes that ALTER TABLE does not support.
 
-SQLite's own advice: https://www.sqlite.org/lang_altertable.html#otheralter
+A new table is created, and the rows are copied. See
+https://www.sqlite.org/lang_altertable.html#otheralter.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,15 +11,15 @@ from sqlalchemy import Connection
 
 
 def define_anew(definitions: Mapping[str, Callable[[str], str]]) -> None:
-    """Give tables another definition; rows, indexes, triggers and the last number are kept.
+    """Change the definitions of tables; rows, indexes, triggers and the last id are kept.
 
-    Each function gets the definition of its table, and returns the new one, or the same one if
-    there is nothing to do. It commits what the migration did before, and all of it in one
-    transaction, so it can be run again if it was interrupted.
+    Each function gets the definition of its table. It returns the new definition, or the same one
+    if there is nothing to do. What the migration did before is committed first. The changes are
+    then made in one transaction, so the migration can be run again after an interruption.
     """
     with op.get_context().autocommit_block():
         connection = op.get_bind()
-        # Otherwise, rows that refer to a table would be deleted with its former definition.
+        # Otherwise, dropping the old table would delete the rows that refer to it.
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""Tables in plain SQLAlchemy, without Flask and without product rules."""
+"""Database tables in plain SQLAlchemy, without Flask and without business rules."""
 
 from models.accounts import (
     AttemptCount,

@@ -1,4 +1,4 @@
-"""Accounts, their sign-ins and second factors, and guesses of passwords."""
+"""Accounts, sign-ins, second factors, and counts of sign-in attempts."""
 
 from datetime import datetime
 
@@ -20,36 +20,37 @@ from models.folding import folded, keep_folded
 
 
 class User(Numbered):
-    """An account. Names and e-mail addresses are unique after case folding."""
+    """An account. Names and email addresses are unique after case folding."""
 
     __tablename__ = "users"
 
     username: Mapped[str] = mapped_column(String(255))
     email: Mapped[str] = mapped_column(String(255))
     name: Mapped[str] = mapped_column(String(255))
-    #: Argon2id, in PHC string form.
+    #: Argon2id hash in PHC string format.
     password_hash: Mapped[str] = mapped_column(String(255))
     is_admin: Mapped[bool] = mapped_column(default=False)
-    #: active, pending (an administrator has to approve it), deactivated (nobody used it, or an
-    #: administrator said so), locked or blocked.
+    #: State: active, pending (waits for approval), deactivated (because it was unused or by an
+    #: administrator), locked or blocked.
     state: Mapped[str] = mapped_column(String(16), default="active")
-    #: human, bot (of a project or group access token), service (of an application) or erased.
+    #: Kind: human, bot (of a project or group access token), service (of an application) or erased.
     kind: Mapped[str] = mapped_column(String(16), default="human")
-    #: Whether the password was set by an administrator and has to be changed.
+    #: Whether the user has to change the password because an administrator set it.
     must_change_password: Mapped[bool] = mapped_column(default=False)
-    #: By its name in the IANA database: times on their pages and in their messages are in it.
+    #: IANA name of the time zone for times on the user's pages and in messages.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC", server_default="UTC")
     created_at: Mapped[datetime]
     last_sign_in_at: Mapped[datetime | None]
-    #: When the e-mail address was shown to be theirs, by a link or by an administrator's word.
+    #: Time at which the user confirmed the email address, or an administrator vouched for it.
     email_confirmed_at: Mapped[datetime | None]
     password_changed_at: Mapped[datetime | None]
-    #: When it was noticed that nobody uses the account; NULL if somebody does.
+    #: Time at which the account was found to be unused. NULL while it is in use.
     idle_noticed_at: Mapped[datetime | None]
-    #: The number of rows on a page of lists; NULL for that of the instance.
+    #: Number of rows on list pages. NULL stands for the instance's default.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
     username_key: Mapped[str | None] = folded()
-    #: NULL for accounts whose e-mail address collided with an older one's when folding began.
+    #: NULL for accounts whose email address collided with an older account's when folding was
+    #: introduced.
     email_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
 
@@ -59,7 +60,7 @@ class User(Numbered):
         Index("uq_users_username_key", username_key, unique=True),
         Index("uq_users_email_key", email_key, unique=True),
         Index("ix_users_kind_state_id", "kind", "state", "id"),
-        # The few that administrators look for among many.
+        # Partial indexes: administrators look for these accounts, which are rare.
         partial_index("ix_users_administrators", "id", where="kind = 'human' AND is_admin"),
         partial_index("ix_users_not_active", "state", "id", where="state <> 'active'"),
         partial_index(
@@ -74,11 +75,11 @@ keep_folded(User.name, User.name_key)
 
 
 class EmailConfirmation(Base):
-    """An e-mail address that its user has to confirm: a new one, or that of the account."""
+    """An unconfirmed email address: a new address, or the address of the account."""
 
     __tablename__ = "email_confirmations"
 
-    #: One for each user: a later one replaces it, and its link with it.
+    #: Primary key: each user has at most one. A later confirmation replaces it and its link.
     user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False)
     email: Mapped[str] = mapped_column(String(255))
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -86,7 +87,7 @@ class EmailConfirmation(Base):
 
 
 class Bot(Numbered):
-    """The group or project of a bot's access token, of which it is a member."""
+    """A bot of an access token, and the group or project that it is a member of."""
 
     __tablename__ = "bots"
 
@@ -100,34 +101,35 @@ class Bot(Numbered):
 
 
 class SignIn(Numbered):
-    """A browser in which a user is signed in; deleting the row signs it out."""
+    """A browser in which a user is signed in. Deleting the row signs the browser out."""
 
     __tablename__ = "sign_ins"
 
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     user_id: Mapped[int] = belongs_to("users", index=True)
-    #: When the user authenticated: OpenID Connect's auth_time.
+    #: Time at which the user authenticated, which is OpenID Connect's auth_time.
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: Authentication methods (RFC 8176, separated by spaces): OpenID Connect's amr.
+    #: Authentication methods (RFC 8176), separated by spaces, which are OpenID Connect's amr.
     methods: Mapped[str] = mapped_column(String(64), default="pwd")
-    #: Of the account at a provider that it was made through. No foreign key, so that deleting one
-    #: scans no table: what removes an identity ends its sign-ins by their user.
+    #: Identity at a provider that the sign-in was made through. There is no foreign key, so that
+    #: deleting an identity scans no table. Code that removes an identity ends its sign-ins by user.
     identity_id: Mapped[int | None] = mapped_column(BigInteger)
-    #: Whether the user is known to have authenticated at `created_at`: a provider may not say when.
+    #: Whether the user is known to have authenticated at `created_at`. Some providers do not report
+    #: the time.
     is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
 class KeptPage(Numbered):
-    """The URL of a page to return to, too long to be a part of another URL."""
+    """The URL of a page to return to, which is too long for a query parameter."""
 
     __tablename__ = "kept_pages"
 
-    #: Keyed hash of the handle that the browser carries.
+    #: Keyed hash of the handle that the browser stores.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    #: The path with the query.
+    #: Path with the query.
     path: Mapped[str] = mapped_column(Text)
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
@@ -138,12 +140,12 @@ class TotpDevice(Numbered):
     __tablename__ = "totp_devices"
 
     user_id: Mapped[int] = belongs_to("users", unique=True)
-    #: Encrypted and not hashed, because the service computes codes from it.
+    #: Seed, encrypted and not hashed, because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: NULL until the user has entered a valid code.
+    #: Time of the first valid code. NULL until the user has entered one.
     confirmed_at: Mapped[datetime | None]
-    #: Time step of the last accepted code, for single use (RFC 6238 section 5.2).
+    #: Time step of the last accepted code, so that each code works once (RFC 6238 section 5.2).
     last_used_step: Mapped[int | None] = mapped_column(BigInteger)
 
 
@@ -166,7 +168,7 @@ class Passkey(Numbered):
     user_id: Mapped[int] = belongs_to("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     credential_id: Mapped[bytes] = mapped_column(LargeBinary(1023), unique=True)
-    #: COSE key, as received from the authenticator.
+    #: COSE key as received from the authenticator.
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
     sign_count: Mapped[int] = mapped_column(BigInteger)
     #: Transports of the authenticator, separated by spaces.
@@ -176,9 +178,9 @@ class Passkey(Numbered):
 
 
 class AttemptCount(Base):
-    """Attempts for one subject (an account, an IP address) within a window of time.
+    """The number of attempts for a subject (an account or an IP address) within a time window.
 
-    In the database, so that all processes share the limit.
+    The counts are in the database so that all processes share the limit.
     """
 
     __tablename__ = "attempt_counts"

@@ -1,4 +1,4 @@
-"""Alerts, where they come from, what became of them, and who follows them."""
+"""Alerts, integrations and deliveries, the history of alerts, and the feed of alert changes."""
 
 from datetime import date, datetime
 from typing import Any
@@ -26,20 +26,21 @@ from models.folding import folded, keep_folded
 
 
 class Integration(Numbered):
-    """A receiver of alerts, or the link to an external on-call tool."""
+    """An integration that receives alerts or connects an external on-call tool."""
 
     __tablename__ = "integrations"
 
     project_id: Mapped[int] = belongs_to("projects")
-    #: A name of `domain/alerts/formats/registry.py`; any text, so a format needs no migration.
+    #: Format name from `domain/alerts/formats/registry.py`. The column accepts any text, so that a
+    #: new format needs no migration.
     type: Mapped[str] = mapped_column(String(16))
     name: Mapped[str] = mapped_column(String(255))
     active: Mapped[bool] = mapped_column(default=True)
-    #: 16 hexadecimal characters: the last part of the receiving URL.
+    #: Last part of the receiving URL: 16 hexadecimal characters.
     endpoint_identifier: Mapped[str] = mapped_column(String(32), unique=True)
-    #: Keyed hash of the key, for the comparison with the one in a request.
+    #: Keyed hash of the key, which is compared with the key in a request.
     key_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
-    #: The encrypted key, because maintainers can display it again.
+    #: Encrypted key. It is stored because maintainers can display it again.
     key_ciphertext: Mapped[str] = mapped_column(Text)
     key_last_used_at: Mapped[datetime | None]
     previous_key_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
@@ -47,87 +48,88 @@ class Integration(Numbered):
     previous_key_last_used_at: Mapped[datetime | None]
     #: URL of Prometheus or of the on-call tool, depending on the type.
     api_url: Mapped[str | None] = mapped_column(Text)
-    #: A payload of the sender, and the mapping of its values to the fields of an alert
+    #: Sample payload of the sender, and the mapping of its values to the fields of an alert
     #: (`domain.alerts.reading.mapping`).
     sample: Mapped[str | None] = mapped_column(Text)
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: An open alert without a report for so long is resolved; NULL: never.
+    #: Minutes without a report after which an open alert is resolved. NULL stands for never.
     resolve_after_minutes: Mapped[int | None]
-    #: Integrations with the same monitor share alerts (`domain.alerts.integrations.monitors`).
-    #: 0: its fingerprints are stored unchanged. NULL: as 0, until the upgrade to monitors is done.
+    #: Integrations with the same monitor share alerts (`domain.alerts.integrations.monitors`). With
+    #: 0, fingerprints are stored unchanged. NULL means 0 until the upgrade to monitors is done.
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
-    #: The time of the last change of the monitor; NULL once all alerts have followed.
+    #: Time of the last change of the monitor. NULL once all alerts have been moved to it.
     monitor_changed_at: Mapped[datetime | None]
     #: Whether senders may give the key as the parameter `key` of the URL.
     accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: The time of the first of the requests since the last accepted one, if all were rejected
-    #: (`domain.alerts.integrations.rejections`).
+    #: Time of the first rejected request while an integration rejects all its requests. NULL
+    #: otherwise (`domain.alerts.integrations.rejections`).
     rejected_since: Mapped[datetime | None]
     created_at: Mapped[datetime]
 
     __table_args__ = (
-        # Partial index: few integrations wait for their alerts to follow.
+        # Partial index: few integrations have alerts that still have to be moved.
         partial_index(
             "ix_integrations_monitor_pending",
             "id",
             where="monitor_id IS NULL OR monitor_changed_at IS NOT NULL",
         ),
         Index("ix_integrations_project_id_type_id", "project_id", "type", "id"),
-        # For senders whose URL does not name the integration.
+        # These indexes serve senders whose URL does not name the integration.
         Index("ix_integrations_key_digest", "key_digest"),
         Index("ix_integrations_previous_key_digest", "previous_key_digest"),
     )
 
 
 class Delivery(Numbered):
-    """One request to a receiver and its outcome.
+    """A request to a receiver and its outcome.
 
-    The body is stored here only; an alert refers to the delivery whose report it shows.
+    Only this table stores the body. An alert refers to the delivery whose report it shows.
     """
 
     __tablename__ = "deliveries"
 
     project_id: Mapped[int] = belongs_to("projects")
-    #: NULL once the integration was deleted; its alerts still need their payload.
+    #: NULL once the integration was deleted. Its alerts still need their payload.
     integration_id: Mapped[int | None] = refers_to("integrations")
-    #: The format of the body, a name of the same registry.
+    #: Format of the body, as a name from the registry of formats.
     format: Mapped[str] = mapped_column(String(16))
-    #: The mapping that it was read with (`domain.alerts.reading.mapping`); NULL if unknown.
+    #: Mapping that the body was parsed with (`domain.alerts.reading.mapping`). NULL if unknown.
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Whether a user sent it from the page of the integration.
+    #: Whether a user sent the delivery from the page of the integration.
     is_test: Mapped[bool] = mapped_column(default=False)
     received_at: Mapped[datetime]
     #: HTTP status code of the response.
     status_code: Mapped[int] = mapped_column(SmallInteger)
-    #: The reason of a refusal, in a sentence.
+    #: Reason for a rejection, as a sentence.
     reason: Mapped[str | None] = mapped_column(Text)
     sender: Mapped[str] = mapped_column(String(64))
-    #: In bytes as received; also set if the body was refused unread and is not stored.
+    #: Size of the body in bytes as received. It is also set if the body was rejected unread and is
+    #: not stored.
     size: Mapped[int]
     body: Mapped[bytes | None] = mapped_column(LargeBinary)
     opened: Mapped[int] = mapped_column(default=0)
     joined: Mapped[int] = mapped_column(default=0)
     resolved: Mapped[int] = mapped_column(default=0)
-    #: One sentence for each item that was refused and each guess, such as an unreadable time.
+    #: One sentence for each rejected item and each guess, such as for an unreadable time.
     parse_warnings: Mapped[list[str]] = mapped_column("remarks", JSON, default=list)
     truncated_alerts: Mapped[int] = mapped_column(default=0)
-    #: The number of items that a rule of the mapping dropped.
+    #: Number of items that a rule of the mapping dropped.
     dropped: Mapped[int] = mapped_column(default=0, server_default="0")
-    #: From the arrival of the request until this row was written, in microseconds.
+    #: Microseconds from the arrival of the request until this row was written.
     duration: Mapped[int | None]
-    #: The number of later refusals like this one that are counted here instead of stored.
+    #: Number of later rejections of the same kind that are counted here instead of stored.
     skipped: Mapped[int] = mapped_column(default=0)
-    #: Of a refused request, as its client calls itself.
+    #: User agent of a rejected request.
     user_agent: Mapped[str | None] = mapped_column(String(255))
 
-    #: The delivery as which a refused one was stored after all.
+    #: Accepted delivery that was created when this rejected delivery was replayed.
     replayed_as: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (
         Index("ix_deliveries_integration_id_id", "integration_id", "id"),
         partial_index("ix_deliveries_refused", "integration_id", "id", where="status_code >= 300"),
-        # Each of the other selections of the log, which would else be searched to its end.
-        # Statistics (migration 0101) tell Postgres how few rows the condition leaves.
+        # These indexes serve the other filters of the log, which would otherwise scan all its rows.
+        # Because of the statistics of migration 0101, Postgres estimates how few rows match.
         partial_index(
             "ix_deliveries_warned",
             "integration_id",
@@ -140,23 +142,24 @@ class Delivery(Numbered):
 
 
 class AlertCounter(Base):
-    """The row that batches and changes of status lock, so that they run one by one in a project.
+    """The row that serializes batches and status changes within a project.
 
-    On SQLite it also counts the alerts. On Postgres a sequence does (migration 0051), and single
-    alerts are stored without this lock.
+    On SQLite the row also counts the alerts. On Postgres a sequence does (migration 0051), and
+    single alerts are stored without this lock.
     """
 
     __tablename__ = "alert_counters"
 
     project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
-    #: On SQLite, the last alert number (iid) of the project.
+    #: Last alert number (iid) of the project, on SQLite only.
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
 class Alert(Numbered):
     """A problem that was reported once or several times.
 
-    Columns hold the fields that lists show and search; others are read from the delivery's body.
+    Columns hold the fields that lists show and search. Other fields are read from the delivery's
+    body.
     """
 
     __tablename__ = "alerts"
@@ -165,47 +168,49 @@ class Alert(Numbered):
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     integration_id: Mapped[int | None] = refers_to("integrations")
-    #: The last delivery that changed a field of the alert, else the one that opened it, and the
-    #: index of the item.
+    #: Last delivery that changed a field of the alert, or else the delivery that opened it. The
+    #: index refers to an item of this delivery.
     delivery_id: Mapped[int | None] = refers_to("deliveries", index=True)
     item_index: Mapped[int] = mapped_column(default=0)
-    #: SHA-256, combined with the monitor (`domain.alerts.reading.fingerprint.within_monitor`);
-    #: reports with the same one are grouped. NULL: never grouped.
+    #: SHA-256 of the fingerprint and the monitor
+    #: (`domain.alerts.reading.fingerprint.within_monitor`). Reports with the same value are
+    #: grouped. NULL: never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    #: The monitor that the fingerprint is combined with; NULL or 0: none.
+    #: Monitor that is part of the fingerprint. NULL or 0: none.
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
-    #: triggered, acknowledged, resolved or ignored.
+    #: Status: triggered, acknowledged, resolved or ignored.
     status: Mapped[str] = mapped_column(String(16))
-    #: Rank: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
+    #: Rank of the severity: critical 0, high 1, medium 2, low 3, info 4, unknown 5.
     severity: Mapped[int] = mapped_column(SmallInteger)
-    #: The reason for the severity, as a text; NULL for alerts older than the column.
+    #: Reason for the severity as a text. NULL for alerts older than the column.
     severity_reason: Mapped[str | None] = mapped_column(String(200))
-    #: The severity before it was raised; NULL if it was not, or fell back.
+    #: Severity before it was raised. NULL if it was not raised, or fell back.
     raised_from: Mapped[int | None] = mapped_column(SmallInteger)
     title: Mapped[str] = mapped_column(String(200))
     description: Mapped[str | None] = mapped_column(String(1000))
     service: Mapped[str | None] = mapped_column(String(100))
     monitoring_tool: Mapped[str | None] = mapped_column(String(100))
-    #: Host names, one per line; at most 255 characters without the line breaks.
+    #: Host names, one per line. They have at most 255 characters without the line breaks.
     hosts: Mapped[str] = mapped_column(Text, default="")
-    #: The expression of the metric; empty if there is none, NULL if it is unknown.
+    #: Expression of the metric. Empty if there is none, NULL if it is unknown.
     query: Mapped[str | None] = mapped_column(Text)
     environment: Mapped[str | None] = mapped_column(String(255))
-    #: The number of reports.
+    #: Number of reports.
     events: Mapped[int] = mapped_column(default=1)
     started_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
-    #: When the report arrived that resolved it; NULL if none did.
+    #: Time at which the resolving report arrived. NULL if there was none.
     recovery_received_at: Mapped[datetime | None]
     last_event_at: Mapped[datetime]
     created_at: Mapped[datetime]
 
     __table_args__ = (
         Index("uq_alerts_project_id_iid", "project_id", "iid", unique=True),
-        # One for each order and each filter of the list, beginning with the status. None contains a
-        # column that every report changes (events, last_event_at), so a report updates no index.
+        # There is an index for each order and each filter of the list, starting with the status.
+        # None contains a column that every report changes (events, last_event_at), so that reports
+        # update no index.
         Index("ix_alerts_started", "project_id", "status", "started_at", "id"),
-        # One for all statuses together; other conditions are checked for each alert.
+        # This index serves all statuses together. Other conditions are checked for each alert.
         Index("ix_alerts_project_id_started_at_id", "project_id", "started_at", "id"),
         Index("ix_alerts_urgency", "project_id", "status", text("(-severity)"), "started_at", "id"),
         partial_index(
@@ -227,7 +232,7 @@ class Alert(Numbered):
             where="service IS NOT NULL",
         ),
         Index("ix_alerts_integration", "integration_id", "status", "started_at", "id"),
-        # At most one open alert per fingerprint, also with concurrent deliveries.
+        # This index allows at most one open alert per fingerprint, even with concurrent deliveries.
         partial_index(
             "uq_alerts_open_fingerprint",
             "fingerprint",
@@ -235,7 +240,7 @@ class Alert(Numbered):
             unique=True,
             where="fingerprint IS NOT NULL AND status <> 'resolved'",
         ),
-        # For the resolved alert that a late recovery belongs to.
+        # This index finds the resolved alert that a late recovery belongs to.
         Index("ix_alerts_fingerprint", "fingerprint", "project_id", "id"),
     )
 
@@ -246,16 +251,16 @@ class AlertDay(Base):
     __tablename__ = "alert_days"
 
     project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
-    #: In UTC.
+    #: Day in UTC.
     day: Mapped[date] = mapped_column(Date, primary_key=True)
-    #: Empty for alerts without an environment.
+    #: Name of the environment. Empty for alerts without an environment.
     environment: Mapped[str] = mapped_column(String(255), primary_key=True)
     severity: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     alerts: Mapped[int]
 
 
-#: On Postgres, the counts that are not added to AlertDay yet: one row per delivery, so that no two
-#: deliveries update the same row.
+#: Counts that have not been added to AlertDay yet, on Postgres only. Each delivery adds rows, so
+#: that concurrent deliveries do not update the same row.
 ALERT_DAY_ADDITIONS = Table(
     "alert_day_additions",
     Base.metadata,
@@ -269,22 +274,22 @@ ALERT_DAY_ADDITIONS = Table(
 
 
 class Occurrence(Base):
-    """An item of a delivery with the alert that it opened or changed; deleted with the delivery."""
+    """An item of a delivery and the alert that it opened or changed. Deleted with the delivery."""
 
     __tablename__ = "occurrences"
 
     alert_id: Mapped[int] = belongs_to("alerts", primary_key=True)
     delivery_id: Mapped[int] = belongs_to("deliveries", primary_key=True, index=True)
-    #: Index among the items of the body.
+    #: Index of the item in the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    #: The rank of its `domain.alerts.storing.lifecycle.Action`.
+    #: Rank of the `domain.alerts.storing.lifecycle.Action`.
     action: Mapped[int] = mapped_column(SmallInteger)
-    #: Whether it is a late report of a resolved alert: it was counted, and opened nothing.
+    #: Whether the item is a late report of a resolved alert, which was counted but opened nothing.
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class AlertReporter(Base):
-    """Another integration than the alert's own that has reported the alert."""
+    """Another integration that has reported an alert, in addition to the alert's own."""
 
     __tablename__ = "alert_reporters"
 
@@ -302,16 +307,16 @@ class AlertNote(Numbered):
 
     alert_id: Mapped[int] = belongs_to("alerts", index=True)
     user_id: Mapped[int | None] = refers_to("users")
-    #: Kept when the account is deleted.
+    #: Name of the user, which is kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
-    #: note, status, assignee or page.
+    #: Kind: note, status, assignee or page.
     kind: Mapped[str] = mapped_column(String(16))
     text: Mapped[str] = mapped_column(Text)
-    #: From where the user acted, if it was no page and no token: in words, as in a sentence.
+    #: Origin of the action, in words, if it came neither from a page nor from a token.
     via: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
-    #: Old and new values by column, if a report changed them. A trigger writes it (migration 0051),
-    #: and the entry is deleted with the delivery.
+    #: Old and new values by column if a report changed them. A trigger writes them (migration
+    #: 0051), and the entry is deleted with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
     delivery_id: Mapped[int | None] = belongs_to("deliveries", index=True)
 
@@ -326,36 +331,36 @@ class Assignment(Base):
 
 
 class AlertBatch(Numbered):
-    """A status that a user gave to several alerts: selected ones, or all that match a filter."""
+    """A status that a user set for several alerts: selected ones, or all that match a filter."""
 
     __tablename__ = "alert_batches"
 
     user_id: Mapped[int] = belongs_to("users", index=True)
     #: NULL for alerts of all projects of the user.
     project_id: Mapped[int | None] = belongs_to("projects", index=True)
-    #: The new status.
+    #: New status of the alerts.
     status: Mapped[str] = mapped_column(String(16))
-    #: The arguments of the list that the user came from.
+    #: Query arguments of the list that the user came from.
     list_query: Mapped[str] = mapped_column(Text, default="")
-    #: What `domain.alerts.handling.batches` stores of the filter; NULL for selected alerts.
+    #: Filter in the format of `domain.alerts.handling.batches`. NULL for selected alerts.
     filter: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Alerts with a higher id opened after the user confirmed, and are left alone.
+    #: Highest alert id of the batch. Alerts with a higher id opened after the user confirmed.
     newest_alert_id: Mapped[int] = mapped_column(BigInteger, default=0)
-    #: Where the next slice begins; NULL for the first one.
+    #: Cursor at which the next slice starts. NULL for the first slice.
     cursor: Mapped[str | None] = mapped_column(String(255))
-    #: The number that matched when the user confirmed; NULL if there were too many to count.
+    #: Number of alerts that matched when the user confirmed. NULL if there were too many to count.
     matched: Mapped[int | None]
-    #: The number of alerts that have another status through it,
+    #: Number of alerts whose status was changed.
     changed: Mapped[int] = mapped_column(default=0)
-    #: and of those that could not get it.
+    #: Number of alerts whose status could not be changed.
     left: Mapped[int] = mapped_column(default=0)
-    #: While it is undone: the number that have their status again,
+    #: Number of alerts whose status was restored by undoing the batch.
     restored: Mapped[int] = mapped_column(default=0)
-    #: of those that somebody changed since,
+    #: Number of alerts that were not restored because they have changed since.
     kept: Mapped[int] = mapped_column(default=0)
-    #: and the last alert of the slice before.
+    #: Last alert of the previous slice that was undone.
     undone_to: Mapped[int] = mapped_column(BigInteger, default=0)
-    #: running, done, undoing or undone.
+    #: State: running, done, undoing or undone.
     state: Mapped[str] = mapped_column(String(16))
     created_at: Mapped[datetime]
 
@@ -366,9 +371,9 @@ class AlertBatch(Numbered):
 
 
 class AlertBatchItem(Base):
-    """An alert that a batch changed, as it was before.
+    """The state of an alert before a batch changed it.
 
-    There is no foreign key to the alert, which may be deleted meanwhile.
+    There is no foreign key to the alert, which may be deleted in the meantime.
     """
 
     __tablename__ = "alert_batch_items"
@@ -377,12 +382,12 @@ class AlertBatchItem(Base):
     alert_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     old_status: Mapped[str] = mapped_column(String(16))
     old_ended_at: Mapped[datetime | None]
-    #: The entry of the activity that says so: with a later one, somebody changed the status since.
+    #: Entry of the activity for this change. A later entry means that the status has changed since.
     note_id: Mapped[int] = mapped_column(BigInteger)
 
 
 class SavedAlertFilter(Numbered):
-    """The search, filters and order of a list of alerts, under a name."""
+    """A named search with filters and order for a list of alerts."""
 
     __tablename__ = "saved_alert_filters"
 
@@ -390,9 +395,9 @@ class SavedAlertFilter(Numbered):
     #: NULL for the list of all projects.
     project_id: Mapped[int | None] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(100))
-    #: The arguments of the list's address.
+    #: Query arguments of the list's URL.
     query: Mapped[str] = mapped_column(Text)
-    #: Whether all members who see the project's alerts have it.
+    #: Whether the filter is shared with all members who see the project's alerts.
     is_shared: Mapped[bool] = mapped_column(default=False, server_default=false())
     created_at: Mapped[datetime]
 
@@ -403,20 +408,20 @@ class SavedAlertFilter(Numbered):
 
 
 class AlertFollower(Base):
-    """A part of the service that is told of each change of a project's alerts."""
+    """A part of the service that receives each change of a project's alerts."""
 
     __tablename__ = "alert_followers"
 
     project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
-    #: A `domain.alerts.change_feed.Follower`.
+    #: Value of `domain.alerts.change_feed.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
 
 class AlertChange(Numbered):
-    """A change of an alert that one follower has not handled yet; deleted when it has.
+    """A change of an alert that a follower has not handled yet. Deleted once it is handled.
 
-    A trigger on `alerts` adds one for each follower in the transaction of the change. There are no
-    foreign keys: an alert may be deleted meanwhile.
+    A trigger on `alerts` adds a row for each follower in the transaction of the change. There are
+    no foreign keys, because an alert may be deleted in the meantime.
     """
 
     __tablename__ = "alert_changes"
@@ -424,15 +429,16 @@ class AlertChange(Numbered):
     follower: Mapped[str] = mapped_column(String(16))
     project_id: Mapped[int] = mapped_column(BigId)
     alert_id: Mapped[int] = mapped_column(BigId)
-    #: A `domain.alerts.change_feed.ChangeKind`.
+    #: Value of `domain.alerts.change_feed.ChangeKind`.
     kind: Mapped[str] = mapped_column(String(16))
-    #: That of the alert, 0 for critical: more urgent changes are handled first. A change that
-    #: makes an alert more urgent gives its severity to the earlier ones, which it waits for.
+    #: Severity of the alert, where 0 is critical. More urgent changes are handled first. If an
+    #: alert becomes more urgent, its earlier changes get the new severity too, because they come
+    #: first.
     severity: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
-    #: By the clock of the database.
+    #: Time of the database's clock.
     created_at: Mapped[datetime]
     tries: Mapped[int] = mapped_column(Integer, default=0)
-    #: NULL: at once.
+    #: Time of the next attempt. NULL: immediately.
     next_try_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
 
@@ -444,22 +450,22 @@ class AlertChange(Numbered):
             "project_id",
             "id",
         ),
-        # For the question whether an earlier change of the same alert waits.
+        # This index finds out whether an earlier change of the same alert is queued.
         Index("ix_alert_changes_follower_alert_id_id", "follower", "alert_id", "id"),
     )
 
 
 class Environment(Numbered):
-    """An environment of a project; alerts refer to it by its name."""
+    """An environment of a project. Alerts refer to it by name."""
 
     __tablename__ = "environments"
 
     project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
-    #: Where it runs.
+    #: URL at which the environment runs.
     external_url: Mapped[str | None] = mapped_column(Text)
-    #: When it was stopped; NULL again after the next deployment.
+    #: Time at which the environment was stopped. NULL again after the next deployment.
     stopped_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = folded()
 

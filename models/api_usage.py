@@ -1,4 +1,4 @@
-"""Calls of the interfaces, counted by day, consumer and shape."""
+"""API calls, counted by day, consumer and shape."""
 
 from datetime import date, datetime
 
@@ -9,26 +9,27 @@ from models.base import Base, Numbered, belongs_to
 
 
 class CallShape(Numbered):
-    """What calls have in common: method, route and the names of parameters, without any value."""
+    """The common properties of calls: method, route and parameter names, without any values."""
 
     __tablename__ = "call_shapes"
 
     #: SHA-256 of the other columns.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     method: Mapped[str] = mapped_column(String(16))
-    #: A path with `:name` for each variable.
+    #: Path with `:name` for each variable.
     route: Mapped[str] = mapped_column(Text)
-    #: Names of parameters, separated by spaces; `…` stands for unknown ones.
+    #: Names of parameters, separated by spaces. `…` stands for unknown parameters.
     parameters: Mapped[str] = mapped_column(Text)
-    #: Ids of scheduled changes that concerned the calls by their values, separated by spaces.
+    #: Ids of the scheduled changes that affect the calls because of their values, separated by
+    #: spaces.
     changes: Mapped[str] = mapped_column(Text)
 
 
 class CallCount(Numbered):
     """The calls of a shape that a consumer made on a day.
 
-    A personal, project or group access token is a consumer, and an application with each of its
-    users. Calls without a token have none of them.
+    A consumer is a personal, project or group access token, or an application with one of its
+    users. Calls without a token have no consumer.
     """
 
     __tablename__ = "call_counts"
@@ -48,7 +49,7 @@ class CallCount(Numbered):
     count: Mapped[int] = mapped_column(BigInteger)
     first_at: Mapped[datetime]
     last_at: Mapped[datetime]
-    #: The IP address of the last call.
+    #: IP address of the last call.
     last_address: Mapped[str | None] = mapped_column(String(64))
     #: Method and route, for exports of personal data.
     operation: Mapped[str] = column_property(
@@ -60,11 +61,11 @@ class CallCount(Numbered):
 
 
 class ChangeNotice(Base):
-    """Somebody was told by mail of a change that their traffic will feel."""
+    """A record that a user was notified by email of a change that affects their calls."""
 
     __tablename__ = "change_notices"
 
     user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False)
-    #: The id in the release schedule.
+    #: Id of the change in the release schedule.
     change_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     told_at: Mapped[datetime]

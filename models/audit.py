@@ -1,4 +1,4 @@
-"""The audit log, its seals, and where its events are sent."""
+"""The audit log, its seals, and its streams."""
 
 from datetime import datetime
 from typing import Any
@@ -16,34 +16,34 @@ def _of_place(column: str) -> Index:
 
 
 class AuditEvent(Numbered):
-    """An audit event: the actor, the action, the account concerned and the source.
+    """An audit event: the actor, the action, the affected account and the source.
 
-    Only changed by the erasure of a person, and only removed for its age.
+    An event changes only when a user's data is erased, and is removed only when it is too old.
     """
 
     __tablename__ = "audit_events"
 
     created_at: Mapped[datetime] = mapped_column(index=True)
-    #: The kind: `sign_in.succeeded`, `token.revoked`, …
+    #: Kind of the event, such as `sign_in.succeeded` or `token.revoked`.
     kind: Mapped[str] = mapped_column(String(64))
-    #: The actor; the name is kept when the account is deleted. NULL: the service itself.
+    #: Actor, or NULL for the service itself. The name is kept when the account is deleted.
     actor_id: Mapped[int | None] = refers_to("users")
     actor_name: Mapped[str] = mapped_column(String(255))
-    #: The account that it concerns, whose owner may read it.
+    #: Affected account, whose owner may read the event.
     user_id: Mapped[int | None] = refers_to("users")
-    #: The project or the group that it concerns, which may be deleted; found by its path.
+    #: Affected project or group, which may have been deleted.
     project_id: Mapped[int | None] = mapped_column(BigId)
     group_id: Mapped[int | None] = mapped_column(BigId)
-    #: The object: the name of an application, a token, a setting.
+    #: Name of the affected object, such as an application, a token or a setting.
     subject: Mapped[str] = mapped_column(String(255))
     details: Mapped[dict[str, Any]] = mapped_column(JSON)
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     request_id: Mapped[str | None] = mapped_column(String(64))
-    #: Its seal, set within a minute after it was written, and its keyed hash.
+    #: Seal of the event, which is added within a minute, and the keyed hash of the event.
     seal_id: Mapped[int | None] = mapped_column(BigId, index=True)
     digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    #: The keyed hash after the erasure of a person, which includes the former digest.
+    #: Keyed hash after the erasure of a user's data, which includes the former hash.
     erased_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32))
 
     __table_args__ = (
@@ -58,26 +58,27 @@ class AuditEvent(Numbered):
 
 
 class AuditSeal(Base):
-    """A seal: a keyed hash of some events of one day and of the seal before it."""
+    """A seal: a keyed hash over some events of one day and the previous seal."""
 
     __tablename__ = "audit_seals"
 
-    #: 1, 2, 3 … without gaps.
+    #: Sequence number without gaps.
     id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=False)
     sealed_at: Mapped[datetime]
-    #: The time of its newest event, which determines its age.
+    #: Time of the newest event, which determines the age of the seal.
     newest_at: Mapped[datetime] = mapped_column(index=True)
     event_count: Mapped[int]
-    #: A keyed hash of the digests of its events, in the order of their ids.
+    #: Keyed hash of the digests of the events, in the order of their ids.
     events_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
-    #: A keyed hash of all the above and of the seal before it.
+    #: Keyed hash of the columns above and of the previous seal.
     mac: Mapped[bytes] = mapped_column(LargeBinary(32))
-    #: Set when its events were pruned for their age; it cannot be forged without the key.
+    #: Keyed hash that is set when the events are pruned for their age. It cannot be forged without
+    #: the key.
     pruned_mac: Mapped[bytes | None] = mapped_column(LargeBinary(32))
 
 
 class AuditKey(Base):
-    """The key of all seals, encrypted with SECRET_KEY and kept when that changes."""
+    """The key of all seals, encrypted with SECRET_KEY. It outlives changes of SECRET_KEY."""
 
     __tablename__ = "audit_keys"
 
@@ -87,38 +88,40 @@ class AuditKey(Base):
 
 
 class AuditStream(Destination):
-    """A destination that gets every audit event by HTTP, and the state of its delivery."""
+    """A destination that receives every audit event by HTTP, and its delivery status."""
 
     __tablename__ = "audit_streams"
-    # SQLite would use the number of a deleted destination again, and its events with it.
+    # SQLite would reuse the id of a deleted destination, which would then get its events.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
-    #: Events that waited too long and were given up.
+    #: Number of events that were dropped because they waited too long.
     dropped: Mapped[int] = mapped_column(BigId, default=0)
     last_dropped_at: Mapped[datetime | None]
 
 
 class AuditStreamEntry(Numbered):
-    """An event that waits for one destination; deleted when it was delivered.
+    """An event that is queued for a destination. Deleted once it is delivered.
 
-    A trigger on `audit_events` adds one for each destination in the event's own transaction. There
-    are no foreign keys: deleting a destination must not fail an event that is stored meanwhile.
+    A trigger on `audit_events` adds a row for each destination in the transaction of the event.
+    There are no foreign keys: deleting a destination must not fail an event that is stored at the
+    same time.
     """
 
     __tablename__ = "audit_stream_entries"
 
     stream_id: Mapped[int] = mapped_column(BigId)
-    #: The stored event; NULL for one that is streamed only, whose content is in `payload`.
+    #: Stored event, or NULL for an event that is only streamed. Its content is then in `payload`.
     event_id: Mapped[int | None] = mapped_column(BigId)
     payload: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    #: The actor of an event that is streamed only.
+    #: Actor of an event that is only streamed.
     actor_id: Mapped[int | None] = mapped_column(BigId)
-    #: Random; the same at each attempt, so that a receiver can drop duplicates.
+    #: Random id, which is the same for each attempt, so that receivers can drop duplicates.
     message_id: Mapped[str] = mapped_column(String(32))
     created_at: Mapped[datetime]
-    #: Failed attempts.
+    #: Number of failed attempts.
     tries: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
-    #: When the receiver had refused it so often that later ones go before it.
+    #: Time from which later events are sent first, because the receiver rejected this event
+    #: repeatedly.
     set_aside_at: Mapped[datetime | None]
 
     __table_args__ = (Index("ix_audit_stream_entries_stream_id_id", "stream_id", "id"),)

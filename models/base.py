@@ -19,12 +19,12 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-# SQLite only generates ids for INTEGER PRIMARY KEY.
+# SQLite generates ids only for INTEGER PRIMARY KEY.
 BigId = BigInteger().with_variant(Integer, "sqlite")
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """A timezone-aware UTC timestamp on every database; SQLite itself returns naive ones."""
+    """A timezone-aware UTC timestamp on every database. SQLite itself returns naive timestamps."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -32,12 +32,15 @@ class UTCDateTime(TypeDecorator[datetime]):
     def result_processor(
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None] | None:
-        """Keep values of Postgres, whose connections are in UTC; SQLite has texts."""
+        """Keep the values of Postgres, whose connections use UTC, and parse the texts of SQLite."""
         del coltype
         return None if dialect.name == "postgresql" else _from_text
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Convert to UTC; raise ValueError for a naive value."""
+        """Convert a timestamp to UTC.
+
+        Raise ValueError for a naive timestamp.
+        """
         del dialect
         if value is None:
             return None
@@ -47,20 +50,20 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 
 def _from_text(value: str | None) -> datetime | None:
-    """Read what SQLite stored; what others wrote into it may have an offset."""
+    """Parse a timestamp of SQLite, which has an offset if other software wrote it."""
     if value is None:
         return None
     found = datetime.fromisoformat(value)
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-#: Stored for a moment that never comes: statements compare and sort it as any other one.
-#: A day before the last one, so that every time zone can write it.
+#: Timestamp that stands for never, so that SQL compares and sorts it like any other. It is a day
+#: before the last possible day, so that it can be represented in every time zone.
 NEVER = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 class UTCDateTimeOrNever(UTCDateTime):
-    """A timestamp that may never come: None in Python, `NEVER` in the database."""
+    """A timestamp that may be never, which is None in Python and `NEVER` in the database."""
 
     cache_ok = True
 
@@ -77,7 +80,10 @@ class UTCDateTimeOrNever(UTCDateTime):
         return convert
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Convert to UTC; raise ValueError for a naive value."""
+        """Convert a timestamp to UTC.
+
+        Raise ValueError for a naive timestamp.
+        """
         return super().process_bind_param(NEVER if value is None else value, dialect)
 
 
@@ -86,24 +92,24 @@ def _unchanged(value: Any) -> Any:
 
 
 class Seconds(TypeDecorator[timedelta]):
-    """A length of time, stored as a number of whole seconds."""
+    """A duration, stored as a number of whole seconds."""
 
     impl = Integer
     cache_ok = True
 
     def process_bind_param(self, value: timedelta | None, dialect: Dialect) -> int | None:
-        """Return the number."""
+        """Return the number of seconds."""
         del dialect
         return None if value is None else int(value.total_seconds())
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> timedelta | None:
-        """Return the length."""
+        """Return the duration."""
         del dialect
         return None if value is None else timedelta(seconds=value)
 
 
 class Base(DeclarativeBase):
-    """The base of every table; constraint names follow from table and columns."""
+    """The base of every table. Constraint names are derived from table and columns."""
 
     metadata = MetaData(
         naming_convention={
@@ -118,39 +124,39 @@ class Base(DeclarativeBase):
 
 
 class Numbered(Base):
-    """The base of every table whose rows have an id that the database gives."""
+    """The base of every table whose ids the database generates."""
 
     __abstract__ = True
 
-    #: The first column of each.
+    #: The id is the first column of each table.
     id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
 
 
 def belongs_to(table: str, **options: Any) -> MappedColumn[Any]:
-    """Return a column for the id of a row of another table, with which this one is deleted."""
+    """Return a foreign key column; deleting the referenced row deletes this row."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="CASCADE"), **options)
 
 
 def refers_to(table: str, **options: Any) -> MappedColumn[Any]:
-    """Return a column for the id of a row of another table, NULL when that was deleted."""
+    """Return a foreign key column that becomes NULL when the referenced row is deleted."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="SET NULL"), **options)
 
 
 class OfNamespace:
-    """A mixin of tables whose rows belong to a project, or to a group for all its projects."""
+    """A mixin for tables whose rows belong to a project, or to a group for all its projects."""
 
     project_id: Mapped[int | None] = belongs_to("projects")
     group_id: Mapped[int | None] = belongs_to("groups")
 
 
 def of_one_holder() -> CheckConstraint:
-    """Return the constraint that a row of `OfNamespace` belongs to one of both."""
+    """Return the constraint that a row of `OfNamespace` belongs to exactly one of the two."""
     return CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_holder")
 
 
 def partial_index(
     name: str, *columns: Any, where: str | ColumnElement[bool], unique: bool = False
 ) -> Index:
-    """Return an index of the rows that meet a condition, on both databases."""
+    """Return an index over the rows that match a condition, for both databases."""
     condition = text(where) if isinstance(where, str) else where
     return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)

@@ -1,4 +1,4 @@
-"""What external CI reports: deployments, statuses of commits, releases with their links."""
+"""Results that external CI reports: deployments, commit statuses, and releases with links."""
 
 from datetime import datetime
 
@@ -9,29 +9,29 @@ from models.base import BigId, Numbered, belongs_to, refers_to
 
 
 class Deployment(Numbered):
-    """A commit that was brought to an environment."""
+    """A deployment of a commit to an environment."""
 
     __tablename__ = "deployments"
 
     project_id: Mapped[int] = belongs_to("projects")
-    #: Its number in the project.
+    #: Number within the project.
     iid: Mapped[int]
     environment_id: Mapped[int] = belongs_to("environments")
-    #: Of the commit, as the reporter wrote it.
+    #: Hash of the commit, as the reporter wrote it.
     sha: Mapped[str] = mapped_column(String(64))
-    #: The branch or tag.
+    #: Name of the branch or tag.
     ref: Mapped[str] = mapped_column(String(255))
     is_tag: Mapped[bool]
     status: Mapped[str] = mapped_column(String(16))
     user_id: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    #: When it ended, in whichever way.
+    #: Time at which the deployment ended, with any result.
     finished_at: Mapped[datetime | None]
 
     __table_args__ = (
         UniqueConstraint("project_id", "iid"),
-        # Its page shows the newest.
+        # The environment's page shows the newest deployments.
         Index("ix_deployments_environment_id_id", "environment_id", "id"),
         Index("ix_deployments_project_id_updated_at", "project_id", "updated_at", "id"),
         Index("ix_deployments_project_id_finished_at", "project_id", "finished_at", "id"),
@@ -39,13 +39,13 @@ class Deployment(Numbered):
 
 
 class CommitStatus(Numbered):
-    """What one job of external CI says of a commit; reported again, it is changed."""
+    """The status of a commit in one job of external CI. A new report updates the row."""
 
     __tablename__ = "commit_statuses"
 
     project_id: Mapped[int] = belongs_to("projects")
     sha: Mapped[str] = mapped_column(String(64))
-    #: Empty if the reporter named none.
+    #: Branch or tag. Empty if the reporter did not name one.
     ref: Mapped[str] = mapped_column(Text)
     name: Mapped[str] = mapped_column(String(255))
     stage: Mapped[str] = mapped_column(Text)
@@ -64,16 +64,16 @@ class CommitStatus(Numbered):
 
 
 class ProjectRelease(Numbered):
-    """A release of a project, named by its tag."""
+    """A release of a project, identified by its tag."""
 
     __tablename__ = "project_releases"
 
     project_id: Mapped[int] = belongs_to("projects")
     tag_name: Mapped[str] = mapped_column(String(255))
     name: Mapped[str] = mapped_column(String(255))
-    #: Markdown.
+    #: Description in Markdown.
     description: Mapped[str] = mapped_column(Text)
-    #: The branch, tag or commit that the tag was made from, if it was told.
+    #: Branch, tag or commit that the tag was created from, if known.
     ref: Mapped[str | None] = mapped_column(String(255))
     user_id: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
@@ -86,14 +86,14 @@ class ProjectRelease(Numbered):
 
 
 class ReleaseLink(Numbered):
-    """A link to a file of a release, kept elsewhere."""
+    """A link from a release to a file that is stored elsewhere."""
 
     __tablename__ = "release_links"
 
     release_id: Mapped[int] = belongs_to("project_releases")
     name: Mapped[str] = mapped_column(String(255))
     url: Mapped[str] = mapped_column(Text)
-    #: other, runbook, image or package.
+    #: Type: other, runbook, image or package.
     link_type: Mapped[str] = mapped_column(String(16))
 
     __table_args__ = (

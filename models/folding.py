@@ -1,7 +1,7 @@
 """Case folding for names that are compared without regard to case and spelling.
 
-SQLite only folds a to z, and Postgres depends on its locale. So the folded text is stored in a
-column of its own.
+SQLite folds only a to z, and Postgres depends on its locale. Therefore the folded text is stored in
+a separate column.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ def fold(text: str) -> str:
 
 
 def folded() -> MappedColumn[Any]:
-    """Return a column for a folded text; `keep_folded` connects it to its source.
+    """Return a column for a folded text, which `keep_folded` connects to its source column.
 
-    It is NULL in rows written by former versions or by the database itself.
+    The column is NULL in rows that former versions or the database itself wrote.
     """
     return mapped_column(Text)
 
@@ -39,5 +39,5 @@ def keep_folded(text: InstrumentedAttribute[str], key: InstrumentedAttribute[str
 def searchable(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> ColumnElement[str]:
-    """Return the expression to search for a folded word."""
+    """Return the SQL expression to search for a folded word."""
     return func.coalesce(key, func.lower(text))

@@ -1,4 +1,4 @@
-"""Incidents, what is linked to them, their timeline, and the rules that open them."""
+"""Incidents, their linked alerts and timeline, and the rules that open them."""
 
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ from models.base import Base, Numbered, belongs_to, refers_to
 
 
 class IncidentCounter(Base):
-    """The last incident number of a project; whoever changes its incidents locks this row."""
+    """The last incident number of a project, locked by transactions that change incidents."""
 
     __tablename__ = "incident_counters"
 
@@ -29,21 +29,21 @@ class IncidentCounter(Base):
 
 
 class IncidentRule(Numbered):
-    """Which alerts of a project open an incident."""
+    """A rule that opens an incident for matching alerts of a project."""
 
     __tablename__ = "incident_rules"
 
     project_id: Mapped[int] = belongs_to("projects")
     name: Mapped[str] = mapped_column(String(255))
-    #: What `domain.alerts.matching.conditions` stores.
+    #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Whether its incidents are closed when all of their alerts are resolved.
+    #: Whether the incidents of this rule are closed when all of their alerts are resolved.
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether it opens them for alerts that a silence or a maintenance window matches as well.
+    #: Whether the rule also applies to alerts that a silence or maintenance window mutes.
     opens_when_silenced: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether its incidents quiet the alerts that join them.
+    #: Whether the incidents of this rule suppress pages of the alerts that join them.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: One that is not opens nothing.
+    #: Whether the rule is active. An inactive rule opens no incidents.
     is_active: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -52,18 +52,18 @@ class IncidentRule(Numbered):
 
 
 class IncidentRuleResponder(Numbered):
-    """A user, or an on-call schedule, that a rule calls to the incidents that it opens."""
+    """A user or on-call schedule that a rule assigns to the incidents that it opens."""
 
     __tablename__ = "incident_rule_responders"
 
     rule_id: Mapped[int] = belongs_to("incident_rules", index=True)
     user_id: Mapped[int | None] = belongs_to("users", index=True)
-    #: NULL as well as the user: the schedule was deleted.
+    #: NULL together with the user if the schedule was deleted.
     schedule_id: Mapped[int | None] = refers_to("on_call_schedules", index=True)
 
 
 class IncidentWaiting(Base):
-    """An alert that opens an incident once no silence or maintenance window matches it."""
+    """A muted alert that opens an incident once no silence or maintenance window matches it."""
 
     __tablename__ = "incident_waiting"
 
@@ -74,7 +74,7 @@ class IncidentWaiting(Base):
 
 
 class Incident(Numbered):
-    """A problem that people work on, with the alerts that report it."""
+    """A problem that users work on, with the alerts that report it."""
 
     __tablename__ = "incidents"
 
@@ -82,21 +82,21 @@ class Incident(Numbered):
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     title: Mapped[str] = mapped_column(String(255))
-    #: Markdown.
+    #: Description in Markdown.
     description: Mapped[str] = mapped_column(Text)
-    #: The severity as a number that grows with it: unknown 0, … critical 5.
+    #: Severity as a number that increases with it, from unknown 0 to critical 5.
     urgency: Mapped[int] = mapped_column(SmallInteger)
-    #: triggered, acknowledged or resolved.
+    #: Status: triggered, acknowledged or resolved.
     status: Mapped[str] = mapped_column(String(16))
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether its open alerts page nobody while it is acknowledged.
+    #: Whether the open alerts of the incident do not page while the incident is acknowledged.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: The rule that opened it; NULL if a user did, or if the rule was deleted.
+    #: Rule that opened the incident. NULL if a user opened it, or if the rule was deleted.
     rule_id: Mapped[int | None] = refers_to("incident_rules")
     author_id: Mapped[int | None] = refers_to("users", index=True)
-    #: Kept when the account is deleted; empty for incidents of rules and commands.
+    #: Name of the author, which is kept when the account is deleted. Empty for rules and commands.
     author_name: Mapped[str] = mapped_column(String(255))
-    #: The number of linked alerts.
+    #: Number of linked alerts.
     alerts: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -105,17 +105,17 @@ class Incident(Numbered):
 
     __table_args__ = (
         Index("uq_incidents_project_id_iid", "project_id", "iid", unique=True),
-        # One for each order of the list, of one status and of all.
+        # There is an index for each order of the list, with and without a status filter.
         Index("ix_incidents_newest", "project_id", "status", "id"),
         Index("ix_incidents_urgency", "project_id", "status", "urgency", "id"),
         Index("ix_incidents_project_id_id", "project_id", "id"),
-        # For the incidents that a rule has opened lately.
+        # This index finds the incidents that a rule has opened recently.
         Index("ix_incidents_rule_id_id", "rule_id", "id"),
     )
 
 
 class IncidentAlert(Base):
-    """An alert that is linked to an incident; of open incidents at most one has it."""
+    """An alert that is linked to an incident. An alert belongs to at most one open incident."""
 
     __tablename__ = "incident_alerts"
 
@@ -124,7 +124,7 @@ class IncidentAlert(Base):
 
 
 class IncidentFingerprint(Base):
-    """A fingerprint of the alerts of an open incident; new alerts with it join the incident."""
+    """A fingerprint of an open incident. New alerts with this fingerprint join the incident."""
 
     __tablename__ = "incident_fingerprints"
 
@@ -134,7 +134,7 @@ class IncidentFingerprint(Base):
 
 
 class IncidentAssignee(Base):
-    """A user who looks after an incident."""
+    """A user who is responsible for an incident."""
 
     __tablename__ = "incident_assignees"
 
@@ -149,15 +149,15 @@ class IncidentNote(Numbered):
 
     incident_id: Mapped[int] = belongs_to("incidents")
     user_id: Mapped[int | None] = refers_to("users", index=True)
-    #: Kept when the account is deleted; empty for what rules and commands did.
+    #: Name of the user, which is kept when the account is deleted. Empty for rules and commands.
     user_name: Mapped[str] = mapped_column(String(255))
-    #: A `domain.incidents.timeline.EntryKind`.
+    #: Value of `domain.incidents.timeline.EntryKind`.
     kind: Mapped[str] = mapped_column(String(16))
-    #: The comment in Markdown; empty for changes.
+    #: Comment in Markdown. Empty for changes.
     text: Mapped[str] = mapped_column(Text)
-    #: What changed.
+    #: Details of the change.
     details: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Whether only members from Reporter up see the comment.
+    #: Whether only members with at least the Reporter role can see the comment.
     is_internal: Mapped[bool] = mapped_column(default=False, server_default=false())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -1,4 +1,4 @@
-"""What an installation keeps of itself: settings, programs, checks, and repeated requests."""
+"""Data about the installation: settings, hosts, self-checks, and idempotent requests."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from models.base import Base, Numbered, belongs_to
 
 
 class InstanceSetting(Base):
-    """A value that replaces the environment's."""
+    """A setting value that overrides the environment."""
 
     __tablename__ = "instance_settings"
 
@@ -19,40 +19,40 @@ class InstanceSetting(Base):
 
 
 class SelfMonitorCheck(Numbered):
-    """One synthetic alert on its way through the service."""
+    """A synthetic alert that checks the whole path through the service."""
 
     __tablename__ = "self_monitor_checks"
 
     started_at: Mapped[datetime]
-    #: Milliseconds from the request until its response, until the first page had left and until the
-    #: resolution was answered; NULL for a step that did not happen.
+    #: Milliseconds from the request until its response, until the first page was sent, and until
+    #: the response to the resolution. NULL for a step that did not happen.
     stored_ms: Mapped[int | None] = mapped_column(Integer)
     paged_ms: Mapped[int | None] = mapped_column(Integer)
     resolved_ms: Mapped[int | None] = mapped_column(Integer)
-    #: What went wrong, as a sentence; NULL for nothing.
+    #: Problem as a sentence. NULL if there was none.
     problem: Mapped[str | None] = mapped_column(Text)
-    #: Why the dead man's switch did not take its ping.
+    #: Reason why the ping of the dead man's switch failed.
     switch_problem: Mapped[str | None] = mapped_column(Text)
 
 
 class IdempotentRequest(Numbered):
-    """A request that is carried out once, however often it is sent."""
+    """A request that is carried out only once, even if it is sent several times."""
 
     __tablename__ = "idempotent_requests"
 
     user_id: Mapped[int] = belongs_to("users", index=True)
-    #: SHA-256 of the caller and its key.
+    #: SHA-256 of the caller and the idempotency key.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    #: Keyed hash of method, URL and body.
+    #: Keyed hash of the method, URL and body.
     request_digest: Mapped[bytes] = mapped_column(LargeBinary(32))
-    #: None while the request is under way.
+    #: Status of the response. None while the request is in progress.
     status: Mapped[int | None]
     response_ciphertext: Mapped[str | None] = mapped_column(Text)
     claimed_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class Installation(Numbered):
-    """The installation: one row, written by its migration."""
+    """The installation, as a single row that its migration creates."""
 
     __tablename__ = "installation"
 
@@ -60,34 +60,34 @@ class Installation(Numbered):
 
 
 class Host(Base):
-    """A web server or a worker that reports once a minute."""
+    """A web server or worker that reports once a minute."""
 
     __tablename__ = "hosts"
 
-    #: Machine, port and role: `web-1:8000 web`.
+    #: Machine, port and role, such as `web-1:8000 web`.
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
-    #: Fingerprints of its keys, separated by spaces; it writes with the first.
+    #: Fingerprints of the host's keys, separated by spaces. It encrypts with the first key.
     key_fingerprints: Mapped[str] = mapped_column(Text)
-    #: The newest migration that its code knows.
+    #: Newest migration that the host's code knows.
     revision: Mapped[str] = mapped_column(String(32))
-    #: Milliseconds that its clock is ahead of the database's; NULL on SQLite.
+    #: Milliseconds by which the host's clock is ahead of the database. NULL on SQLite.
     clock_lead_ms: Mapped[int | None]
     seen_at: Mapped[datetime]
 
 
 class SecretKeyUse(Base):
-    """The use of a secret key on this database, without the key itself."""
+    """The use of a secret key with this database, without the key itself."""
 
     __tablename__ = "secret_key_uses"
 
-    #: Derived one-way from the key.
+    #: Fingerprint, which is derived one-way from the key.
     fingerprint: Mapped[str] = mapped_column(String(32), primary_key=True)
     first_used_at: Mapped[datetime]
     last_used_at: Mapped[datetime]
 
 
 class SchemaSupport(Base):
-    """The oldest code that works with this schema: one row, written by migrations."""
+    """The oldest code that works with this schema, as a single row that migrations write."""
 
     __tablename__ = "schema_support"
 
@@ -96,31 +96,31 @@ class SchemaSupport(Base):
 
 
 class JobTurn(Base):
-    """The last turn of a periodic job, so that one of several workers runs it.
+    """The last turn of a periodic job, so that only one of several workers runs it.
 
-    `domain/core/job_results.py` keeps results of backups and failures of jobs here too.
+    `domain/core/job_results.py` also stores the results of backups and the failures of jobs here.
     """
 
     __tablename__ = "job_turns"
 
     name: Mapped[str] = mapped_column(String(64), primary_key=True)
     taken_at: Mapped[datetime]
-    #: The size of a backup, or the reason of a failure.
+    #: Size of a backup, or the reason for a failure.
     detail: Mapped[str | None] = mapped_column(String(255))
 
 
 class WebServer(Base):
-    """A web server that receives requests, with its last mark."""
+    """A web server that receives requests, and the last time it reported."""
 
     __tablename__ = "web_servers"
 
-    #: Machine and port: `web-1:8000`.
+    #: Machine and port, such as `web-1:8000`.
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
     seen_at: Mapped[datetime]
 
 
 class UnreachableTime(Numbered):
-    """A time in which no web server received requests."""
+    """A period in which no web server received requests."""
 
     __tablename__ = "unreachable_times"
 

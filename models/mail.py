@@ -1,4 +1,4 @@
-"""The outbox of e-mail."""
+"""The outbox for email."""
 
 from datetime import datetime
 from typing import Any
@@ -10,29 +10,29 @@ from models.base import Numbered, OfNamespace, belongs_to, of_one_holder, partia
 
 
 class Mail(Numbered):
-    """A message to one recipient, sent by the worker."""
+    """An email to one recipient, which the worker sends."""
 
     __tablename__ = "mails"
 
-    #: Identifies the message: a second one with the same key is not stored.
+    #: Unique key of the message. A second message with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient: Mapped[str] = mapped_column(String(255))
     subject: Mapped[str] = mapped_column(String(255))
-    #: Encrypted with SECRET_KEY, because the text may contain a link that signs somebody in. Such
-    #: links are removed when the message is sent or given up. NULL until a worker encrypts a
-    #: message that a host of an older release queued.
+    #: Text encrypted with SECRET_KEY, because it may contain a link that signs a user in. Such
+    #: links are removed when the message is sent or fails permanently. NULL until a worker encrypts
+    #: a message that a host of an older release queued.
     text_ciphertext: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(index=True)
-    #: NULL when it was sent or given up.
+    #: Time of the next attempt. NULL once the message was sent or has failed permanently.
     send_at: Mapped[datetime | None] = mapped_column(index=True)
     tries: Mapped[int] = mapped_column(Integer, default=0)
     sent_at: Mapped[datetime | None]
     last_error: Mapped[str | None] = mapped_column(Text)
-    #: The person, projects and alerts of a notice, which are checked before each attempt
+    #: User, projects and alerts of a notice, which are checked before each attempt
     #: (`domain/paging/notifications/notice_checks.py`). NULL for other messages.
     about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: The columns of older releases, whose workers send every row that is due here. The text is
-    #: empty once it is encrypted.
+    #: Columns of older releases, whose workers send every row that is due according to them. The
+    #: text is empty once it is encrypted.
     text: Mapped[str] = mapped_column(Text, default="")
     next_try_at: Mapped[datetime | None] = mapped_column(index=True)
 
@@ -40,25 +40,25 @@ class Mail(Numbered):
 
 
 class AssignmentNotice(Numbered):
-    """An assignment to an alert or an incident that the user is told of, until it is written."""
+    """A pending notice to a user about an assignment to an alert or incident."""
 
     __tablename__ = "assignment_notices"
 
     user_id: Mapped[int] = belongs_to("users", index=True)
-    #: One of both.
+    #: Alert or incident. Exactly one of them is set.
     alert_id: Mapped[int | None] = belongs_to("alerts", index=True)
     incident_id: Mapped[int | None] = belongs_to("incidents", index=True)
-    #: Who assigned it; empty for commands.
+    #: User who made the assignment. Empty for commands.
     by_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
 
 
 class KnownGaps(OfNamespace, Numbered):
-    """What keeps policies of a project or group from reaching everybody, as maintainers know."""
+    """The known gaps in the paging of a project or group, about which maintainers were notified."""
 
     __tablename__ = "known_gaps"
 
-    #: The size of each gap by its key (`domain.paging.escalations.gaps`).
+    #: Size of each gap by key (`domain.paging.escalations.gaps`).
     gaps: Mapped[dict[str, int]] = mapped_column(JSON)
 
     __table_args__ = (

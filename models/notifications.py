@@ -1,4 +1,4 @@
-"""Contacts of people, channels of projects, and the pages that are sent to them."""
+"""Contacts of users, notification channels, and the pages that are sent to them."""
 
 from datetime import datetime
 from typing import Any
@@ -19,39 +19,39 @@ from models.base import Base, BigId, Numbered, belongs_to, partial_index
 
 
 class Contact(Numbered):
-    """Where a person, a project or a group gets messages, and the state of their delivery."""
+    """An address for messages to a user, project or group, and its delivery status."""
 
     __tablename__ = "contacts"
 
     user_id: Mapped[int | None] = belongs_to("users", index=True)
     project_id: Mapped[int | None] = belongs_to("projects", index=True)
     group_id: Mapped[int | None] = belongs_to("groups", index=True)
-    #: email or apprise.
+    #: Type: email or apprise.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
-    #: Encrypted with SECRET_KEY, since such an address holds credentials. NULL: the e-mail address
-    #: of the account, for people who have no other contact.
+    #: Address encrypted with SECRET_KEY, because some addresses contain credentials. NULL stands
+    #: for the account's email address, for users without another contact.
     address_ciphertext: Mapped[str | None] = mapped_column(Text)
-    #: The address without its secrets.
+    #: Address without its secrets.
     shown_address: Mapped[str] = mapped_column(String(255))
-    #: Contacts with the same one share a service, and are slow or away together.
+    #: Name of the service. Contacts of the same service are slow or unavailable at the same time.
     lane: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
-    #: NULL: gets the code that confirms it, and nothing else.
+    #: Time of confirmation. An unconfirmed contact receives only its confirmation code.
     confirmed_at: Mapped[datetime | None]
-    #: The code, encrypted with SECRET_KEY, until when it counts, and how often it was guessed.
+    #: Code encrypted with SECRET_KEY, its expiry, and the number of guesses.
     code_ciphertext: Mapped[str | None] = mapped_column(Text)
-    #: The authorization of the application that created it, until the user confirms it. When that
-    #: access ends, the contact has to be confirmed again.
+    #: Authorization of the application that created the contact, until the user confirms it. When
+    #: that access ends, the contact has to be confirmed again.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
     code_expires_at: Mapped[datetime | None]
     code_tries: Mapped[int] = mapped_column(SmallInteger, default=0)
-    #: When its waiting messages are sent; NULL if none waits.
+    #: Time of the next attempt. NULL if no message is queued.
     next_try_at: Mapped[datetime | None]
-    #: The number of the last claim, and until when no other worker may send.
+    #: Number of the last claim, and the time until which no other worker may send.
     claim: Mapped[int] = mapped_column(BigId, default=0)
     claimed_until: Mapped[datetime | None]
-    #: Failed attempts since the last success, the first and the last of them.
+    #: Number of failed attempts since the last success, and the times of the first and the last.
     tries: Mapped[int] = mapped_column(Integer, default=0)
     failing_since: Mapped[datetime | None]
     last_failed_at: Mapped[datetime | None]
@@ -66,55 +66,57 @@ class Contact(Numbered):
             name="one_holder",
         ),
         partial_index("ix_contacts_next_try_at", "next_try_at", where="next_try_at IS NOT NULL"),
-        # One each, however many workers find that somebody has no other contact.
+        # This index allows one such contact per user, even if several workers create it
+        # concurrently.
         partial_index(
             "uq_contacts_account_email", "user_id", unique=True, where="address_ciphertext IS NULL"
         ),
-        # Escalation policies name channels by their id, so none is used again.
+        # Escalation policies refer to channels by id, so ids must not be reused.
         {"sqlite_autoincrement": True},
     )
 
 
 class ContactRule(Numbered):
-    """Which alerts a person is told of by a contact, and how long after the page left.
+    """A rule that selects the alerts to send to a user's contact, and the delay.
 
-    Somebody without any is told by all contacts at once.
+    Users without rules get all messages at all contacts immediately.
     """
 
     __tablename__ = "contact_rules"
 
     user_id: Mapped[int] = belongs_to("users", index=True)
     contact_id: Mapped[int] = belongs_to("contacts", index=True)
-    #: A `domain.paging.notifications.rules.Concern`: all, critical or other.
+    #: Value of `domain.paging.notifications.rules.Concern`: all, critical or other.
     alerts: Mapped[str] = mapped_column(String(16))
     delay_minutes: Mapped[int] = mapped_column(SmallInteger)
-    #: `{"start", "end": minutes after midnight, "weekdays": [0 for Monday, …]}` by the person's
-    #: time zone; NULL for any time.
+    #: Restriction `{"start", "end": minutes after midnight, "weekdays": [0 for Monday, …]}` in the
+    #: user's time zone. NULL for any time.
     only: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
 
 class PageRecipient(Numbered):
-    """A person, or a channel of a project, that is paged, and when that may happen next."""
+    """A user or channel that is paged, and the time of the next message."""
 
     __tablename__ = "page_recipients"
 
     user_id: Mapped[int | None] = belongs_to("users", unique=True)
     contact_id: Mapped[int | None] = belongs_to("contacts", unique=True)
-    #: When its waiting pages leave; NULL if none waits.
+    #: Time at which the queued pages are sent. NULL if no page is queued.
     due_at: Mapped[datetime | None]
-    #: The last message about alerts that fire, and the last one at all.
+    #: Times of the last message about firing alerts, and of the last message of any kind.
     last_page_at: Mapped[datetime | None]
     last_message_at: Mapped[datetime | None]
-    #: The rank of the worst severity in the last message about alerts that fire.
+    #: Rank of the highest severity in the last message about firing alerts.
     last_page_severity: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Quiet hours in minutes after midnight of the time zone; NULL for none.
+    #: Quiet hours in minutes after midnight in the time zone. NULL for none.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     quiet_from: Mapped[int | None] = mapped_column(SmallInteger)
     quiet_until: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Whether pages about critical alerts leave in quiet hours as well.
+    #: Whether pages about critical alerts are also sent during quiet hours.
     critical_breaks_quiet: Mapped[bool] = mapped_column(default=True)
-    #: Whether it is told when an alert that it was paged for was acknowledged or has ended.
+    #: Whether the recipient is notified when an alert that it was paged for is acknowledged or
+    #: ends.
     wants_follow_ups: Mapped[bool] = mapped_column(default=True)
 
     __table_args__ = (
@@ -124,7 +126,7 @@ class PageRecipient(Numbered):
 
 
 class PageBatch(Numbered):
-    """The pages that left together for a recipient, as one message to each of its contacts."""
+    """Pages that were sent to a recipient together, as one message to each of its contacts."""
 
     __tablename__ = "page_batches"
 
@@ -135,31 +137,31 @@ class PageBatch(Numbered):
 
 
 class Page(Numbered):
-    """What one recipient is to be told of one alert, or of one incident."""
+    """A notification about an alert or incident for one recipient."""
 
     __tablename__ = "pages"
 
-    #: Identifies the page: a second one with the same key is not stored.
+    #: Unique key of the page. A second page with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
     recipient_id: Mapped[int] = belongs_to("page_recipients")
-    #: One of both has a value.
+    #: Alert or incident. Exactly one of them is set.
     alert_id: Mapped[int | None] = belongs_to("alerts", index=True)
     incident_id: Mapped[int | None] = belongs_to("incidents")
-    #: `firing`, or `follow_up` for what became of it.
+    #: Kind: `firing`, or `follow_up` for a later change of the alert.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
-    #: NULL until it leaves.
+    #: Batch of the page. NULL until the page is sent.
     batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
-    #: Since when it is not sent any more.
+    #: Time at which the page was cancelled.
     withdrawn_at: Mapped[datetime | None]
-    #: What holds it back while it waits. In a batch: why the unsent messages leave it out.
+    #: Reason why the page is held back. After batching: the reason why unsent messages omit it.
     held_by: Mapped[str | None] = mapped_column(Text)
-    #: `accepted` by a contact, or `failed` at all of them so far; NULL until then.
+    #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL until then.
     outcome: Mapped[str | None] = mapped_column(String(16))
     outcome_at: Mapped[datetime | None]
-    #: Whether the escalation is still to be told of the outcome.
+    #: Whether the escalation still has to process the result.
     has_news: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
@@ -176,42 +178,43 @@ class Page(Numbered):
 
 
 class PageMessage(Numbered):
-    """A message to one contact: pages, a notice, the code that confirms it, or a test."""
+    """A message to one contact: pages, a notice, its confirmation code, or a test."""
 
     __tablename__ = "page_messages"
 
     contact_id: Mapped[int] = belongs_to("contacts")
-    #: page, notice, code or test.
+    #: Kind: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
-    #: NULL for all but pages.
+    #: Batch of the message. NULL except for pages.
     batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
     created_at: Mapped[datetime]
-    #: When it leaves by a rule of the person; NULL for at once.
+    #: Time at which a rule of the user sends the message. NULL: immediately.
     due_at: Mapped[datetime | None]
-    #: NULL while it waits.
+    #: Time at which the message was sent, failed or cancelled. NULL while it is queued.
     ended_at: Mapped[datetime | None]
-    #: sent, given_up or withdrawn; NULL while it waits.
+    #: Result: sent, given_up or withdrawn. NULL while the message is queued.
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
-    #: Whether an attempt began of which nobody knows how it ended, such as that of a killed worker.
+    #: Whether an attempt started whose result is unknown, such as the attempt of a killed worker.
     is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: The first message of that attempt: those with the same one are sent again together. NULL if
-    #: every attempt is known to have failed.
+    #: First message of that attempt. Messages of the same attempt are sent again together. NULL if
+    #: all attempts are known to have failed.
     attempt_id: Mapped[int | None] = mapped_column(BigId)
     last_error: Mapped[str | None] = mapped_column(Text)
-    #: Why it is withdrawn if nothing else is left to be said, such as lost access or a silence.
+    #: Reason for cancelling the message if it has no content left, such as lost access or a
+    #: silence.
     cancelled_because: Mapped[str | None] = mapped_column(Text)
-    #: Of a notice, which has no pages that say what is true when it is sent. A contact gets one
-    #: with each key.
+    #: Key, subject and text of a notice, which has no pages to build its text from. A contact gets
+    #: at most one notice with each key.
     key: Mapped[str | None] = mapped_column(String(255))
     subject: Mapped[str | None] = mapped_column(String(255))
     text: Mapped[str | None] = mapped_column(Text)
-    #: The person, project and alerts of a notice, which are checked before each attempt.
+    #: User, projects and alerts of a notice, which are checked before each attempt.
     about: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (
         partial_index("ix_page_messages_waiting", "contact_id", "id", where="ended_at IS NULL"),
-        # Of rules, whose times a clock that was wrong may have written.
+        # This index finds times of rules that a wrong clock may have written.
         partial_index(
             "ix_page_messages_due_at", "due_at", where="due_at IS NOT NULL AND ended_at IS NULL"
         ),
@@ -222,7 +225,7 @@ class PageMessage(Numbered):
 
 
 class PageTotal(Base):
-    """How many messages to contacts of a type ended in a way, those that were pruned included."""
+    """The number of messages by contact type and outcome, including pruned messages."""
 
     __tablename__ = "page_totals"
 

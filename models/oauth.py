@@ -1,4 +1,4 @@
-"""Applications, what people grant them, and tokens."""
+"""OAuth applications, grants, tokens and signing keys."""
 
 from datetime import datetime
 from typing import Any
@@ -30,7 +30,7 @@ from models.folding import folded, keep_folded
 
 
 class ServiceAccount(Base):
-    """The account that an application acts as by itself (RFC 6749 section 4.4)."""
+    """The account that an application acts as on its own behalf (RFC 6749 section 4.4)."""
 
     __tablename__ = "service_accounts"
 
@@ -39,7 +39,7 @@ class ServiceAccount(Base):
 
 
 class Application(Base):
-    """A registered client (RFC 6749 section 2); `uid` is its client_id."""
+    """A registered client (RFC 6749 section 2). `uid` is its client_id."""
 
     __tablename__ = "applications"
 
@@ -47,46 +47,51 @@ class Application(Base):
     uid: Mapped[str] = mapped_column(String(64), unique=True)
     owner_id: Mapped[int] = belongs_to("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
-    #: Exactly as registered.
+    #: Redirect URIs exactly as registered.
     redirect_uris: Mapped[list[str]] = mapped_column(JSON)
-    #: Space-separated, in the order of the scope table.
+    #: Scopes separated by spaces, in the order of the scope table.
     scopes: Mapped[str] = mapped_column(Text)
-    #: Whether it is a confidential client (RFC 6749 section 2.1).
+    #: Whether the application is a confidential client (RFC 6749 section 2.1).
     confidential: Mapped[bool] = mapped_column(default=True)
     require_pkce: Mapped[bool] = mapped_column(default=False)
-    #: Trusted by an administrator; its users are not asked for consent.
+    #: Whether an administrator trusts the application. Its users are not asked for consent.
     trusted: Mapped[bool] = mapped_column(default=False)
-    #: Belongs to the instance and not to its owner; managed by all administrators.
+    #: Whether the application belongs to the instance instead of its owner. All administrators
+    #: manage it.
     is_instance_wide: Mapped[bool] = mapped_column(default=False)
-    #: Issue refresh tokens in the device and password grants as well.
+    #: Whether the device and password grants also issue refresh tokens.
     refresh_for_devices: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
-    #: Client metadata of dynamic registration (RFC 7591); empty for all others.
+    #: Client metadata of dynamic registration (RFC 7591). Empty for other applications.
     client_metadata: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    #: Keyed hash of its registration access token (RFC 7592).
+    #: Keyed hash of the registration access token (RFC 7592).
     registration_digest: Mapped[bytes | None] = mapped_column(
         LargeBinary(32), unique=True, index=True
     )
-    #: When that hash was made; NULL: with the application.
+    #: Time at which the hash was computed. NULL: when the application was created.
     keyed_at: Mapped[datetime | None]
-    #: Whether its tokens must be DPoP-bound (RFC 9449).
+    #: Whether the application's tokens must be DPoP-bound (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
-    #: Written for GitLab: `iss` (RFC 9207) in an authorization response would be an error to it.
+    #: Whether to omit `iss` (RFC 9207) from authorization responses. Applications written for
+    #: GitLab treat it as an error.
     omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: The grant types that an administrator allows it, of those that need it; space-separated.
+    #: Grant types with an administrator's permission, for grants that require it, separated by
+    #: spaces.
     allowed_grants: Mapped[str] = mapped_column(Text, default="", server_default="")
-    #: The public keys that it authenticates with (RFC 7523), as a JWK Set.
+    #: Public keys that the application authenticates with (RFC 7523), as a JWK Set.
     jwks: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Where it hears that sign-ins have ended (OpenID Connect Back-Channel Logout).
+    #: URL that is notified when sign-ins end (OpenID Connect Back-Channel Logout).
     backchannel_logout_uri: Mapped[str | None] = mapped_column(Text)
-    #: Only members of these groups can use it, if there are any; none of them if all are gone.
+    #: Groups whose members may use the application. NULL: all users. If all groups were deleted, no
+    #: user may use it.
     allowed_group_ids: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
-    #: Days after which an unused refresh token ends, and after which every one does.
+    #: Days after which an unused refresh token expires, and after which every refresh token
+    #: expires.
     refresh_idle_days: Mapped[int | None] = mapped_column(SmallInteger)
     refresh_longest_days: Mapped[int | None] = mapped_column(SmallInteger)
     name_key: Mapped[str | None] = folded()
-    #: Whether it has a service account.
+    #: Whether the application has a service account.
     service_account: Mapped[bool] = column_property(
         exists()
         .where(ServiceAccount.application_id == id)  # noqa: A003 - the column above
@@ -98,25 +103,25 @@ keep_folded(Application.name, Application.name_key)
 
 
 class ApplicationSecret(Numbered):
-    """A valid client secret; only its keyed hash is stored."""
+    """A valid client secret. Only its keyed hash is stored."""
 
     __tablename__ = "application_secrets"
 
     application_id: Mapped[int] = belongs_to("applications", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
-    #: Set when a newer secret was issued; until then both are valid.
+    #: Expiry, which is set when a newer secret is issued. Until then both secrets are valid.
     expires_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
-    #: When the keyed hash was made; NULL: with the secret.
+    #: Time at which the keyed hash was computed. NULL: when the secret was created.
     keyed_at: Mapped[datetime | None]
 
 
 class Authorization(Numbered):
     """A grant of a user: its authorization code, and the family of tokens issued from it.
 
-    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE,
-    and the tokens of the grant can be revoked by this row's id.
+    The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE.
+    The tokens of the grant can be revoked by this row's id.
     """
 
     __tablename__ = "authorizations"
@@ -127,27 +132,27 @@ class Authorization(Numbered):
     redirect_uri: Mapped[str | None] = mapped_column(Text)
     #: S256 code challenge (RFC 7636), or NULL.
     code_challenge: Mapped[str | None] = mapped_column(String(128))
-    #: OpenID Connect: returned in the ID token.
+    #: OpenID Connect nonce, which is returned in the ID token.
     nonce: Mapped[str | None] = mapped_column(Text)
-    #: When the user last authenticated.
+    #: Time at which the user last authenticated.
     auth_time: Mapped[datetime]
     code_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     code_expires_at: Mapped[datetime | None]
     code_used_at: Mapped[datetime | None]
     #: Thumbprint of the DPoP key that is required to redeem the code (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: How the user signed in: OpenID Connect's amr, separated by spaces.
+    #: Authentication methods of the user, separated by spaces, which are OpenID Connect's amr.
     methods: Mapped[str | None] = mapped_column(String(64))
-    #: The sign-in, as the application knows it: OpenID Connect's sid.
+    #: Id of the sign-in for the application, which is OpenID Connect's sid.
     sid: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
 
     __table_args__ = (
-        # Its users are listed and counted in their order.
+        # The users of an application are listed and counted in the order of this index.
         Index("ix_authorizations_application_id_user_id", "application_id", "user_id"),
-        # Codes that nobody redeemed, which are pruned. The second part keeps redemptions, which
-        # look for an unused code by its key, from reading all of them without statistics.
+        # This index finds unredeemed codes to prune. Redemptions look up an unused code by its key.
+        # The second condition prevents them from scanning this index when there are no statistics.
         partial_index(
             "ix_authorizations_unused_code",
             "code_expires_at",
@@ -157,16 +162,16 @@ class Authorization(Numbered):
 
 
 class BackchannelSession(Numbered):
-    """A sign-in of which an application was told, and of whose end it has to hear."""
+    """A sign-in that an application knows, and must be notified of when it ends."""
 
     __tablename__ = "backchannel_sessions"
 
     application_id: Mapped[int] = belongs_to("applications")
-    #: NULL once it has ended.
+    #: NULL once the sign-in has ended.
     sign_in_id: Mapped[int | None] = refers_to("sign_ins", index=True)
     user_id: Mapped[int] = belongs_to("users", index=True)
     sid: Mapped[str] = mapped_column(String(64))
-    #: When to tell the application, if the sign-in has ended.
+    #: Time of the next notification attempt if the sign-in has ended.
     due_at: Mapped[datetime] = mapped_column()
     tries: Mapped[int] = mapped_column(SmallInteger, default=0)
 
@@ -177,7 +182,7 @@ class BackchannelSession(Numbered):
 
 
 class Consent(Numbered):
-    """The scopes that a user has approved for an application before."""
+    """The scopes that a user has approved for an application."""
 
     __tablename__ = "consents"
 
@@ -198,7 +203,7 @@ class AccessToken(Numbered):
 
     __tablename__ = "access_tokens"
 
-    #: The grant that this pair was issued from.
+    #: Grant that this pair was issued from.
     authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
     application_id: Mapped[int | None] = belongs_to("applications")
     user_id: Mapped[int] = belongs_to("users", index=True)
@@ -206,13 +211,13 @@ class AccessToken(Numbered):
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: Expiry of the access token; the refresh token outlives it. NULL: never.
+    #: Expiry of the access token. The refresh token outlives it. NULL: never.
     expires_at: Mapped[datetime | None]
-    #: When the pair was rotated or revoked, or its family was.
+    #: Time at which the pair or its family was rotated or revoked.
     revoked_at: Mapped[datetime | None] = mapped_column(index=True)
-    #: When it was refreshed.
+    #: Time at which the pair was refreshed.
     refreshed_at: Mapped[datetime | None]
-    #: The IP address that requested it.
+    #: IP address of the client that requested the token.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: Last use of the access token, to the minute.
@@ -220,28 +225,29 @@ class AccessToken(Numbered):
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
+    #: Whether the token keeps administrator access because it is older than the scope `admin_mode`.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Another one was exchanged for it (RFC 8693).
+    #: Whether the token was exchanged for another token (RFC 8693).
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        # Those that are not revoked are counted: of an application that refreshes, they are few.
+        # This index counts the tokens that are not revoked, which are few if the application
+        # refreshes.
         Index("ix_access_tokens_application_id_revoked_at", "application_id", "revoked_at"),
-        # The users of an application who have no grant.
+        # This index finds the users of an application who have no grant.
         partial_index(
             "ix_access_tokens_without_grant",
             "application_id",
             "user_id",
             where="authorization_id IS NULL AND revoked_at IS NULL",
         ),
-        # Those that are pruned when they have expired.
+        # This index finds expired tokens to prune.
         partial_index("ix_access_tokens_alone", "expires_at", where="refresh_digest IS NULL"),
     )
 
 
 class PersonalAccessToken(Numbered):
-    """A token for scripts: of a user, or of the bot of a project or a group."""
+    """A token for scripts that belongs to a user, or to the bot of a project or group."""
 
     __tablename__ = "personal_access_tokens"
 
@@ -250,26 +256,26 @@ class PersonalAccessToken(Numbered):
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: None: never, which releases before 16.0 allow.
+    #: Expiry. None: never, which releases before 16.0 allow.
     expires_at: Mapped[datetime | None] = mapped_column(UTCDateTimeOrNever, nullable=False)
     revoked_at: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     description: Mapped[str] = mapped_column(Text, default="")
-    #: The id of the first token of a chain of rotations.
+    #: Id of the first token in a chain of rotations.
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
-    #: When the keyed hash was made; NULL: with the token.
+    #: Time at which the keyed hash was computed. NULL: when the token was created.
     keyed_at: Mapped[datetime | None]
     name_key: Mapped[str | None] = folded()
-    #: The grant of the application that created it, if any; it ends with the grant.
+    #: Grant of the application that created the token. The token ends with the grant.
     authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: It was an administrator's before there was the scope `admin_mode`, and keeps what it had.
+    #: Whether the token keeps administrator access because it is older than the scope `admin_mode`.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
-        # Those that end soon, never, or ended long ago.
+        # This index finds tokens that expire soon, never expire, or expired long ago.
         Index("ix_personal_access_tokens_expires_at_id", "expires_at", "id"),
         partial_index(
             "ix_personal_access_tokens_revoked_at", "revoked_at", where="revoked_at IS NOT NULL"
@@ -281,28 +287,29 @@ keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)
 
 
 class TokenRefusal(Numbered):
-    """One refused request that named an application; a few of each reason are kept.
+    """A rejected request that named an application. A few requests are kept for each reason.
 
-    Anybody can send them, since a client_id is public: it is no proof that the application did.
+    Anyone can send such requests, since a client_id is public. They do not prove that the
+    application sent them.
     """
 
     __tablename__ = "token_refusals"
 
     application_id: Mapped[int] = belongs_to("applications")
-    #: The name of a `domain.oauth.reasons.Reason`.
+    #: Name of a `domain.oauth.reasons.Reason`.
     reason: Mapped[str] = mapped_column(String(32))
-    #: The `grant_type`, or the name of another endpoint, such as that for authorization.
+    #: The `grant_type`, or the name of another endpoint, such as the authorization endpoint.
     request: Mapped[str] = mapped_column(String(64))
-    #: The error code of RFC 6749 section 4.1.2.1 or 5.2, and the sentence that the client got.
+    #: Error code of RFC 6749 section 4.1.2.1 or 5.2, and the message that the client received.
     error: Mapped[str] = mapped_column(String(64))
     description: Mapped[str] = mapped_column(Text)
     refused_at: Mapped[datetime] = mapped_column(index=True)
-    #: IP address; null for authorization requests, which come from people's browsers.
+    #: IP address. NULL for authorization requests, which come from users' browsers.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: What was sent in the place of a registered redirect URI, without what can be a secret.
+    #: Unregistered redirect URI of the request, without parts that may be secret.
     redirect_uri: Mapped[str | None] = mapped_column(Text)
-    #: The number of later refusals like this one that are counted here instead of stored.
+    #: Number of later rejections of the same kind that are counted here instead of stored.
     skipped: Mapped[int] = mapped_column(default=0)
 
     __table_args__ = (
@@ -311,7 +318,7 @@ class TokenRefusal(Numbered):
 
 
 class DeviceAuthorization(Numbered):
-    """A device authorization request, until its code is redeemed or pruned."""
+    """A device authorization request, which is kept until its code is redeemed or pruned."""
 
     __tablename__ = "device_authorizations"
 
@@ -321,15 +328,15 @@ class DeviceAuthorization(Numbered):
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
-    #: Seconds between polls; raised by 5 with each early poll (section 3.5).
+    #: Seconds between polls. Each early poll adds 5 seconds (section 3.5).
     interval: Mapped[int] = mapped_column(SmallInteger)
     last_polled_at: Mapped[datetime | None]
-    #: The device's IP address and user agent, for the user who approves it.
+    #: IP address and user agent of the device, which are shown to the approving user.
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
-    #: The user who opened the request; only they can decide it.
+    #: User who opened the request. Only this user can decide it.
     user_id: Mapped[int | None] = belongs_to("users", index=True)
-    #: When the approving user last authenticated.
+    #: Time at which the approving user last authenticated.
     auth_time: Mapped[datetime | None]
     approved_at: Mapped[datetime | None]
     denied_at: Mapped[datetime | None]
@@ -359,16 +366,17 @@ class SeenProof(Base):
 
 
 class SigningKey(Numbered):
-    """An RSA key pair, published from before its first to after its last signature."""
+    """An RSA key pair, which is published before its first and until after its last signature."""
 
     __tablename__ = "signing_keys"
 
     #: JWK thumbprint (RFC 7638).
     kid: Mapped[str] = mapped_column(String(64), unique=True)
-    #: The published public JWK (RFC 7517).
+    #: Published public JWK (RFC 7517).
     public_jwk: Mapped[dict[str, str]] = mapped_column(JSON)
-    #: The private JWK, encrypted.
+    #: Encrypted private JWK.
     private_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: When a newer key took over; it stays published until its ID tokens have expired.
+    #: Time at which a newer key took over. The key stays published until its ID tokens have
+    #: expired.
     retired_at: Mapped[datetime | None]

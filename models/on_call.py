@@ -35,8 +35,8 @@ class OnCallSchedule(OfNamespace, Numbered):
     """An on-call schedule of a project, or of a group for all its projects."""
 
     __tablename__ = "on_call_schedules"
-    # SQLite would give the number of a deleted schedule to another one, and steps of escalation
-    # policies name schedules by number.
+    # SQLite would reuse the id of a deleted schedule, and escalation steps refer to schedules by
+    # id.
     __table_args__ = (
         UniqueConstraint("project_id", "name_key"),
         Index("uq_on_call_schedules_group_id_name_key", "group_id", "name_key", unique=True),
@@ -46,7 +46,7 @@ class OnCallSchedule(OfNamespace, Numbered):
 
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
-    #: A name of the IANA database.
+    #: IANA name of the time zone.
     time_zone: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[datetime]
     name_key: Mapped[str | None] = folded()
@@ -56,38 +56,38 @@ keep_folded(OnCallSchedule.name, OnCallSchedule.name_key)
 
 
 class OnCallRotation(Numbered):
-    """A rotation during a time: a change ends the row and begins another one.
+    """A version of a rotation: a change ends this row and starts another one.
 
-    So past shifts are told as they were.
+    Past shifts are therefore still computed from the rotation of their time.
     """
 
     __tablename__ = "on_call_rotations"
 
     schedule_id: Mapped[int] = belongs_to("on_call_schedules", index=True)
     name: Mapped[str] = mapped_column(String(100))
-    #: The highest layer in which somebody is on call counts.
+    #: Layer of the rotation. The highest layer with a user on call takes precedence.
     layer: Mapped[int] = mapped_column(SmallInteger)
-    #: Of a turn: hours, days or weeks, and how many.
+    #: Length of a turn: the unit (hours, days or weeks) and the number of units.
     unit: Mapped[str] = mapped_column(String(8))
     every: Mapped[int] = mapped_column(SmallInteger)
-    #: Days of hand-over of weekly turns: 0 is Monday.
+    #: Handoff days of weekly turns. 0 is Monday.
     weekdays: Mapped[list[int]] = mapped_column(JSON)
-    #: By the wall clock, as the day.
+    #: Local time of the handoff, and the first day.
     handover_time: Mapped[time] = mapped_column(Time)
     starts_on: Mapped[date] = mapped_column(Date)
-    #: The place of the user who has the turn of that day.
+    #: Position of the user whose turn starts on the first day.
     first_turn: Mapped[int] = mapped_column(SmallInteger)
-    #: Objects with start, end and weekdays; none: around the clock.
+    #: Restrictions with start, end and weekdays. Empty: around the clock.
     restrictions: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
-    #: Of the schedule at that time.
+    #: Time zone of the schedule at that time.
     time_zone: Mapped[str] = mapped_column(String(64))
     valid_from: Mapped[datetime]
-    #: NULL while it is in force.
+    #: NULL while the version is in force.
     valid_until: Mapped[datetime | None] = mapped_column(index=True)
 
 
 class OnCallTurn(Base):
-    """A user in a rotation, by the place in the order of turns."""
+    """A user of a rotation, with the position in the order of turns."""
 
     __tablename__ = "on_call_turns"
 
@@ -97,15 +97,15 @@ class OnCallTurn(Base):
 
 
 class OnCallOverride(Numbered):
-    """A time in which one user is on call instead of everybody, of one other, or beside all."""
+    """A period in which a user is on call instead of all users, instead of one, or additionally."""
 
     __tablename__ = "on_call_overrides"
 
     schedule_id: Mapped[int] = belongs_to("on_call_schedules")
     user_id: Mapped[int] = belongs_to("users", index=True)
-    #: Whose shifts they are; NULL: those of everybody.
+    #: User whose shifts are replaced. NULL: all users.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
-    #: Whether everybody else stays on call.
+    #: Whether all other users stay on call.
     in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
@@ -116,7 +116,7 @@ class OnCallOverride(Numbered):
 
 
 class OnCallSwap(Numbered):
-    """Two times of two users, each of whom takes the other's."""
+    """An exchange of shifts between two users."""
 
     __tablename__ = "on_call_swaps"
 
@@ -127,7 +127,7 @@ class OnCallSwap(Numbered):
     other_user_id: Mapped[int] = belongs_to("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
-    #: The later of both ends.
+    #: Later end of the two shifts.
     over_at: Mapped[datetime] = mapped_column(index=True)
     created_by: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
@@ -136,37 +136,37 @@ class OnCallSwap(Numbered):
 
 
 class OnCallEligibility(Numbered):
-    """A time in which a user whom a schedule names could be on call, as it was seen.
+    """A period in which a user of a schedule was observed to be eligible for on-call duty.
 
-    If that ended at once, the user could not be when it was first looked at.
+    A period that ended when it started means that the user was never eligible.
     """
 
     __tablename__ = "on_call_eligibilities"
 
     schedule_id: Mapped[int] = belongs_to("on_call_schedules", index=True)
     user_id: Mapped[int] = belongs_to("users", index=True)
-    #: NULL: as long as anything is known.
+    #: Start of the period. NULL: since the first observation or earlier.
     since: Mapped[datetime | None]
-    #: When it ended, or a role ends; NULL: without an end.
+    #: End of the period, which may be the expiry of a role. NULL: no end.
     until: Mapped[datetime | None] = mapped_column(index=True)
 
 
 class OnCallFeed(Numbered):
-    """The secret address of a calendar, which a user subscribes to."""
+    """The secret URL of a calendar that a user subscribes to."""
 
     __tablename__ = "on_call_feeds"
 
-    #: NULL: the user's own shifts in all schedules.
+    #: NULL for the user's own shifts in all schedules.
     schedule_id: Mapped[int | None] = belongs_to("on_call_schedules")
     user_id: Mapped[int] = belongs_to("users")
-    #: Keyed SHA-256 of the token in the address.
+    #: Keyed SHA-256 of the token in the URL.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]
-    #: When the digest was renewed under a newer key; NULL: never.
+    #: Time at which the digest was renewed with a newer key. NULL: never.
     keyed_at: Mapped[datetime | None]
-    #: Within an hour.
+    #: Time of the last request, with a precision of an hour.
     last_read_at: Mapped[datetime | None]
-    #: The authorization of the application that made it; it ends with that access.
+    #: Authorization of the application that created the feed. The feed ends with that access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (

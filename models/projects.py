@@ -24,23 +24,23 @@ from models.folding import folded, keep_folded
 
 
 class Group(Numbered):
-    """A namespace; `acme/shops` is the group `shops` inside `acme`."""
+    """A namespace. `acme/shops` is the group `shops` inside `acme`."""
 
     __tablename__ = "groups"
 
     parent_id: Mapped[int | None] = belongs_to("groups", index=True)
     name: Mapped[str] = mapped_column(String(255))
-    #: Full path; unique after case folding.
+    #: Full path, unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
     description: Mapped[str] = mapped_column(Text, default="", server_default="")
     created_at: Mapped[datetime]
-    #: The person whose personal namespace it is; NULL: it is a group.
+    #: User whose personal namespace this is. NULL for a group.
     owner_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"))
-    #: Since when its members have to have a second factor; NULL: they need not.
+    #: Time since which members need a second factor. NULL if they do not need one.
     two_factor_required_at: Mapped[datetime | None] = mapped_column()
-    #: How many hours they have from then on, or from the beginning of their membership.
+    #: Grace period in hours, from that time or from the start of the membership.
     two_factor_grace_period: Mapped[int] = mapped_column(default=48, server_default=text("48"))
-    #: Since when it is gone for everybody; the worker removes its rows.
+    #: Time at which the group was deleted for all users. The worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
     path_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
@@ -63,39 +63,39 @@ keep_folded(Group.name, Group.name_key)
 
 
 def _access_level() -> Mapped[str]:
-    """Return the column of a part of a project: disabled, private or enabled."""
+    """Return the column for a project feature's access level: disabled, private or enabled."""
     return mapped_column(String(16), default="enabled", server_default="enabled")
 
 
 class Project(Numbered):
-    """A project, which alerts belong to."""
+    """A project, which contains alerts."""
 
     __tablename__ = "projects"
 
     group_id: Mapped[int] = belongs_to("groups")
     name: Mapped[str] = mapped_column(String(255))
-    #: Full path: the group's path, a slash, the project's own part.
+    #: Full path: the group's path, a slash, and the project's own segment.
     path: Mapped[str] = mapped_column(String(1024))
     description: Mapped[str] = mapped_column(Text, default="", server_default="")
-    #: private, internal or public.
+    #: Visibility: private, internal or public.
     visibility: Mapped[str] = mapped_column(String(16), default="private")
     created_at: Mapped[datetime]
-    #: Since when it takes no changes and no alerts.
+    #: Time since which the project accepts no changes and no alerts.
     archived_at: Mapped[datetime | None]
-    #: Since when it is gone for everybody; the worker removes its rows.
+    #: Time at which the project was deleted for all users. The worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
-    #: When something was last pushed to its repository.
+    #: Time of the last push to the project's repository.
     pushed_at: Mapped[datetime | None]
     releases_access_level: Mapped[str] = _access_level()
     environments_access_level: Mapped[str] = _access_level()
     feature_flags_access_level: Mapped[str] = _access_level()
     infrastructure_access_level: Mapped[str] = _access_level()
     monitor_access_level: Mapped[str] = _access_level()
-    #: Whether tokens of CI jobs of this project reach others only where these allow it.
+    #: Whether CI job tokens of this project reach other projects only if those allow it.
     limits_job_token_to_others: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether tokens of CI jobs of other projects reach this one only where it allows it.
+    #: Whether CI job tokens of other projects reach this project only if it allows them.
     limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
-    #: The highest number that a deployment ever had.
+    #: Highest deployment number that was ever assigned.
     last_deployment_iid: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     path_key: Mapped[str | None] = folded()
     name_key: Mapped[str | None] = folded()
@@ -103,7 +103,8 @@ class Project(Numbered):
     __table_args__ = (
         Index("uq_projects_path_lower", func.lower(path), unique=True),
         Index("uq_projects_path_key", path_key, unique=True),
-        # The projects of a group in the order of its page, and who sees the group.
+        # These indexes serve the projects of a group in the order of its page, and the group's
+        # visibility.
         Index("ix_projects_group_id_path_key", "group_id", "path_key", "id"),
         Index("ix_projects_group_id_visibility", "group_id", "visibility"),
         partial_index("ix_projects_deleted_at", deleted_at, where=deleted_at.is_not(None)),
@@ -115,12 +116,12 @@ keep_folded(Project.name, Project.name_key)
 
 
 class FormerPath(Numbered):
-    """A path that a group or project had: its URLs still lead there, and nobody else gets it."""
+    """A former path of a group or project. Its URLs still work, and no one else can use it."""
 
     __tablename__ = "former_paths"
 
     path: Mapped[str] = mapped_column(String(1024))
-    #: Folded: receivers look for it.
+    #: Folded path, which receivers look up.
     path_key: Mapped[str] = mapped_column(Text)
     group_id: Mapped[int | None] = belongs_to("groups", index=True)
     project_id: Mapped[int | None] = belongs_to("projects", index=True)
@@ -133,19 +134,19 @@ class FormerPath(Numbered):
 
 
 class Member(Numbered):
-    """A user's direct role in a group (and all below it) or in a project."""
+    """A user's direct role in a group (and everything below it) or in a project."""
 
     __tablename__ = "members"
 
     user_id: Mapped[int] = belongs_to("users")
     group_id: Mapped[int | None] = belongs_to("groups")
     project_id: Mapped[int | None] = belongs_to("projects")
-    #: Guest 10 … Owner 50.
+    #: Role as a number, from Guest 10 to Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
-    #: The first day (in UTC) on which the role is not given any more.
+    #: First day (in UTC) on which the role no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
-    #: It counts while `role` is the one that it is based on.
+    #: Custom role. It applies only while `role` is its base role.
     member_role_id: Mapped[int | None] = mapped_column(
         ForeignKey("member_roles.id", name="fk_members_member_role_id"), index=True
     )
@@ -154,23 +155,24 @@ class Member(Numbered):
         UniqueConstraint("user_id", "group_id"),
         UniqueConstraint("user_id", "project_id"),
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
-        # Only those that end: for the roles in force a planner would read the whole index.
+        # Only roles with an expiry: with all rows, the planner would scan the whole index for
+        # active roles.
         partial_index("ix_members_expires_at", expires_at, where=expires_at.is_not(None)),
-        # The members of a group or project in the order of their list.
+        # These indexes list the members of a group or project in order.
         Index("ix_members_group_id_user_id", "group_id", "user_id"),
         Index("ix_members_project_id_user_id", "project_id", "user_id"),
     )
 
 
 class ProjectShare(Numbered):
-    """A group whose members are members of a project, with this role at the most."""
+    """A group whose members are members of a project, with this role at most."""
 
     __tablename__ = "project_shares"
 
     project_id: Mapped[int] = belongs_to("projects")
     group_id: Mapped[int] = belongs_to("groups", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
-    #: The first day (in UTC) on which it gives no role any more.
+    #: First day (in UTC) on which the share no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
     created_at: Mapped[datetime]
 
@@ -178,15 +180,16 @@ class ProjectShare(Numbered):
 
 
 class MemberRole(Numbered):
-    """A custom role of the instance or of a group: a role and what it adds to it."""
+    """A custom role of the instance or of a group: a base role and additional permissions."""
 
     __tablename__ = "member_roles"
 
-    #: NULL for a role of the instance. A role whose group is deleted becomes one.
+    #: NULL for a role of the instance. A role whose group is deleted becomes a role of the
+    #: instance.
     group_id: Mapped[int | None] = mapped_column(BigId)
     name: Mapped[str] = mapped_column(String(255))
     description: Mapped[str] = mapped_column(Text)
-    #: Members with this custom role have this one: Guest 10 … Maintainer 40.
+    #: Role of members with this custom role, from Guest 10 to Maintainer 40.
     base_role: Mapped[int] = mapped_column(SmallInteger)
     #: Names of `Ability` (domain/access/roles.py).
     abilities: Mapped[list[str]] = mapped_column(JSON)
@@ -200,21 +203,21 @@ keep_folded(MemberRole.name, MemberRole.name_key)
 
 
 class Invitation(Numbered):
-    """A role that is offered to an e-mail address, until a user who has it accepts."""
+    """A role that is offered to an email address, until the owner of the address accepts."""
 
     __tablename__ = "invitations"
 
     group_id: Mapped[int | None] = belongs_to("groups")
     project_id: Mapped[int | None] = belongs_to("projects")
     email: Mapped[str] = mapped_column(String(255))
-    #: It stands only while this user could still give the role.
+    #: User who sent the invitation. It is valid only while this user could still give the role.
     invited_by: Mapped[int] = belongs_to("users", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(index=True)
-    #: That of the membership: the first day on which the role is not given any more.
+    #: First day (in UTC) on which the role of the membership no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
     email_key: Mapped[str | None] = folded()
-    #: The authorization of the application that made it; it ends with that access.
+    #: Authorization of the application that created the invitation. It ends with that access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
     __table_args__ = (

@@ -1,7 +1,8 @@
-"""The container registry: what its notifications say, keys for its tokens, and removals to do.
+"""The container registry: repositories and tags, token keys, and pending removals.
 
-Events come repeated and in any order, so that a row keeps the latest time of each kind by the
-registry's own clock, and what is newest wins: a tag is there if it was pushed after it was removed.
+Events may be repeated and arrive in any order. Each row keeps the latest time of each kind
+according to the registry's clock, and the newest event wins. A tag exists if it was pushed after
+its last removal.
 """
 
 from datetime import datetime
@@ -17,14 +18,14 @@ class RegistryKey(Numbered):
 
     __tablename__ = "registry_keys"
 
-    #: As libtrust writes it: twelve groups of four characters.
+    #: Key id in the format of libtrust: twelve groups of four characters.
     kid: Mapped[str] = mapped_column(String(64), unique=True)
-    #: PEM, self-signed.
+    #: Self-signed certificate in PEM format.
     certificate: Mapped[str] = mapped_column(Text)
-    #: The private JWK, encrypted.
+    #: Encrypted private JWK.
     private_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    #: When it begins to sign; until then registries can learn its certificate.
+    #: Time at which the key starts to sign. Until then registries can load its certificate.
     signs_from: Mapped[datetime]
 
 
@@ -34,63 +35,65 @@ class RegistryRepository(Numbered):
     __tablename__ = "registry_repositories"
 
     project_id: Mapped[int] = belongs_to("projects")
-    #: The whole name in the registry, in lower case: `acme/shop/worker`.
+    #: Full name in the registry, in lower case, such as `acme/shop/worker`.
     name: Mapped[str] = mapped_column(String(255), unique=True)
     created_at: Mapped[datetime]
-    #: The last push of anything into it.
+    #: Time of the last push to the repository.
     pushed_at: Mapped[datetime]
-    #: Everything that was pushed until then is removed; None if it was never removed.
+    #: Time of the last removal, which covers all earlier pushes. None if it was never removed.
     removed_at: Mapped[datetime | None]
 
     __table_args__ = (Index(None, "project_id", "id"),)
 
 
 class RegistryManifest(Numbered):
-    """A manifest of a repository, by its digest; kept for a while after its deletion."""
+    """A manifest of a repository, by digest, which is kept for a while after its deletion."""
 
     __tablename__ = "registry_manifests"
 
     repository_id: Mapped[int] = belongs_to("registry_repositories")
     digest: Mapped[str] = mapped_column(String(255))
     media_type: Mapped[str | None] = mapped_column(String(255))
-    #: Bytes of the configuration and the layers together; None if the registry does not say.
+    #: Total size of the configuration and the layers in bytes. None if the registry does not report
+    #: it.
     total_size: Mapped[int | None] = mapped_column(BigInteger)
-    #: Digest of the image's configuration; None of an index, or if the registry does not say.
+    #: Digest of the image's configuration. None for an index, or if the registry does not report
+    #: it.
     config_digest: Mapped[str | None] = mapped_column(String(255))
-    #: The last deletion by its digest, None if there was none.
+    #: Time of the last deletion by digest. None if there was none.
     deleted_at: Mapped[datetime | None] = mapped_column(index=True)
 
     __table_args__ = (UniqueConstraint(repository_id, digest),)
 
 
 class RegistryTag(Numbered):
-    """A tag of a repository; kept for a while after its removal."""
+    """A tag of a repository. It is kept for a while after its removal."""
 
     __tablename__ = "registry_tags"
 
     repository_id: Mapped[int] = belongs_to("registry_repositories")
     name: Mapped[str] = mapped_column(String(128))
-    #: Of the manifest that was pushed last; None if only its removal is known.
+    #: Digest of the last pushed manifest. None if only its removal is known.
     digest: Mapped[str | None] = mapped_column(String(255))
-    #: The last push, None if only its removal is known.
+    #: Time of the last push. None if only its removal is known.
     pushed_at: Mapped[datetime | None]
-    #: The last removal, None if there was none.
+    #: Time of the last removal. None if there was none.
     removed_at: Mapped[datetime | None] = mapped_column(index=True)
 
     __table_args__ = (UniqueConstraint(repository_id, name),)
 
 
 class RegistryRemoval(Numbered):
-    """Tags, or a whole repository, that the worker has to delete in the registry."""
+    """Tags, or a whole repository, that the worker has to delete from the registry."""
 
     __tablename__ = "registry_removals"
 
     repository_id: Mapped[int] = belongs_to("registry_repositories", index=True)
-    #: Which tags; None for the whole repository.
+    #: Rule that selects the tags. None for the whole repository.
     rule: Mapped[dict[str, str | int] | None] = mapped_column(JSON)
     requested_at: Mapped[datetime]
-    #: When it is tried next, and how often it failed.
+    #: Time of the next attempt, and the number of failures.
     due_at: Mapped[datetime] = mapped_column(index=True)
     failures: Mapped[int] = mapped_column(default=0)
-    #: Why it failed last.
+    #: Reason for the last failure.
     failure: Mapped[str | None] = mapped_column(String(255))

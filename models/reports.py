@@ -1,4 +1,4 @@
-"""What teams write down to learn from: hand-over notes, and documents after incidents."""
+"""Handoff notes and post-incident documents."""
 
 from datetime import datetime
 
@@ -9,14 +9,14 @@ from models.base import Base, Numbered, belongs_to, refers_to
 
 
 class OnCallHandoverNote(Numbered):
-    """What somebody on call leaves for whoever is next in a schedule."""
+    """A note of a user on call for the next user on call in a schedule."""
 
     __tablename__ = "on_call_handover_notes"
 
     schedule_id: Mapped[int] = belongs_to("on_call_schedules")
     #: NULL for the command line.
     user_id: Mapped[int | None] = refers_to("users", index=True)
-    #: Markdown.
+    #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
 
@@ -24,16 +24,17 @@ class OnCallHandoverNote(Numbered):
 
 
 class IncidentDocument(Base):
-    """What a team writes down after an incident."""
+    """The document that a team writes after an incident."""
 
     __tablename__ = "incident_documents"
 
     incident_id: Mapped[int] = belongs_to("incidents", primary_key=True, autoincrement=False)
-    #: Markdown.
+    #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
-    #: Grows with each change: whoever saves says which one they changed.
+    #: Number that grows with each change. Requests that save the document name the revision they
+    #: changed.
     revision: Mapped[int] = mapped_column(Integer)
-    #: Who changed it last; NULL for the command line.
+    #: User who made the last change. NULL for the command line.
     user_id: Mapped[int | None] = refers_to("users", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

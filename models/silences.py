@@ -1,4 +1,4 @@
-"""What holds pages back: silences, maintenance windows, and how alerts that repeat are treated."""
+"""Silences, maintenance windows, and flap detection settings, which hold back pages."""
 
 from datetime import datetime
 from typing import Any
@@ -10,19 +10,19 @@ from models.base import Base, Numbered, OfNamespace, belongs_to, of_one_holder, 
 
 
 class Silence(OfNamespace, Numbered):
-    """Matchers whose alerts page nobody for a time."""
+    """Matchers whose alerts do not page for a period."""
 
     __tablename__ = "silences"
 
-    #: In their canonical form (`domain.alerts.matching.matchers`).
+    #: Matchers in canonical form (`domain.alerts.matching.matchers`).
     matchers: Mapped[str] = mapped_column(Text)
     comment: Mapped[str] = mapped_column(String(1000), default="")
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
     created_at: Mapped[datetime]
-    #: NULL for a command.
+    #: Creator. NULL for a command.
     created_by_id: Mapped[int | None] = refers_to("users", index=True)
-    #: Who ended it before its time.
+    #: User who ended the silence early.
     ended_by_id: Mapped[int | None] = refers_to("users", index=True)
 
     __table_args__ = (
@@ -34,26 +34,26 @@ class Silence(OfNamespace, Numbered):
 
 
 class MaintenanceWindow(OfNamespace, Numbered):
-    """A time, once or recurring, in which alerts page nobody."""
+    """A period, once or recurring, in which alerts do not page."""
 
     __tablename__ = "maintenance_windows"
 
     name: Mapped[str] = mapped_column(String(255))
-    #: The first start in local time, as `2026-12-06T02:00`.
+    #: First start in local time, such as `2026-12-06T02:00`.
     local_start: Mapped[str] = mapped_column(String(16))
     time_zone: Mapped[str] = mapped_column(String(64))
-    #: The length in minutes of local time.
+    #: Duration in minutes of local time.
     minutes: Mapped[int]
-    #: A recurrence rule (RFC 5545 section 3.3.10); NULL for once.
+    #: Recurrence rule (RFC 5545 section 3.3.10). NULL for a window that does not recur.
     rule: Mapped[str | None] = mapped_column(String(200))
-    #: Of `domain.alerts.matching.conditions`.
+    #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: No occurrence begins before.
+    #: Start of the first occurrence, or earlier.
     first_starts_at: Mapped[datetime]
-    #: No occurrence ends after; NULL if it recurs for ever.
+    #: End of the last occurrence, or later. NULL if the window recurs forever.
     last_ends_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
-    #: NULL for a command.
+    #: Creator. NULL for a command.
     created_by_id: Mapped[int | None] = refers_to("users", index=True)
 
     __table_args__ = (
@@ -65,19 +65,20 @@ class MaintenanceWindow(OfNamespace, Numbered):
 
 
 class FlapSetting(Base):
-    """How a project treats alerts that open again and again; without a row, as usual."""
+    """The flap detection settings of a project. Projects without a row use the defaults."""
 
     __tablename__ = "flap_settings"
 
     project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
     is_on: Mapped[bool]
-    #: An alert that opened more often than this …
+    #: Number of openings above which an alert is flapping.
     openings: Mapped[int]
-    #: … in so many minutes is flapping.
+    #: Period for counting the openings, in minutes.
     within_minutes: Mapped[int]
-    #: A flapping alert pages once it has been open for so many minutes.
+    #: Minutes that a flapping alert must be open before it pages.
     hold_minutes: Mapped[int]
-    #: An acknowledged alert that opens again so many minutes after its end continues; 0 for never.
+    #: Minutes within which a new opening continues an acknowledged alert. It pages only if it stays
+    #: open for as many minutes. 0: it pages immediately.
     reopen_minutes: Mapped[int]
-    #: Whether critical alerts that flap are held back as well.
+    #: Whether flapping critical alerts are held back as well.
     holds_critical: Mapped[bool] = mapped_column(default=False, server_default=false())

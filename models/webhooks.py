@@ -1,4 +1,4 @@
-"""Outgoing webhooks of projects, their delivery log, and changes of incidents to be told."""
+"""Outgoing webhooks of projects, their delivery log, and incident changes to send."""
 
 from datetime import datetime
 from typing import Any
@@ -13,55 +13,55 @@ _IS_WAITING = "state = 'waiting'"
 
 
 class WebhookEndpoint(Destination):
-    """A URL that gets the events of a project."""
+    """A URL that receives the events of a project."""
 
     __tablename__ = "webhook_endpoints"
 
     project_id: Mapped[int] = belongs_to("projects", index=True)
-    #: The names of the events that it gets, sorted.
+    #: Sorted names of the events that the endpoint receives.
     events: Mapped[list[str]] = mapped_column(JSON)
-    #: What `domain.alerts.matching.conditions` stores; for events of alerts.
+    #: Conditions for alert events, in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Why it is paused: user, failures, gone or application; NULL while it is not.
+    #: Reason for the pause: user, failures, gone or application. NULL while deliveries are active.
     pause_reason: Mapped[str | None] = mapped_column(String(16))
-    #: The authorization of the application that chose the URL. When that access ends, the endpoint
-    #: is paused.
+    #: Authorization of the application that set the URL. When that access ends, the endpoint is
+    #: paused.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
-    # SQLite would use the number of a deleted endpoint again, and its deliveries with it.
+    # SQLite would reuse the id of a deleted endpoint, which would then get its deliveries.
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
 
 class WebhookDelivery(Numbered):
-    """A message to an endpoint: one that waits, or what came of it.
+    """A queued message to an endpoint, or the result of its delivery.
 
-    Without foreign keys, so that an endpoint with a long log is deleted at once.
+    There are no foreign keys, so that deleting an endpoint with a long log is fast.
     """
 
     __tablename__ = "webhook_deliveries"
 
     endpoint_id: Mapped[int] = mapped_column(BigId)
     project_id: Mapped[int] = mapped_column(BigId, index=True)
-    #: Random; the same at each attempt, so that a receiver can drop duplicates.
+    #: Random id, which is the same for each attempt, so that receivers can drop duplicates.
     message_id: Mapped[str] = mapped_column(String(40))
     event: Mapped[str] = mapped_column(String(40))
-    #: Deliveries of an endpoint with the same one are sent one after the other; NULL: in any order.
+    #: Deliveries of an endpoint with the same key are sent in order. NULL: in any order.
     order_key: Mapped[str | None] = mapped_column(String(40))
     body: Mapped[str] = mapped_column(Text)
-    #: waiting, delivered or failed.
+    #: State: waiting, delivered or failed.
     state: Mapped[str] = mapped_column(String(16))
     created_at: Mapped[datetime]
-    #: When it was stored, or sent again by a user.
+    #: Time at which the delivery was stored, or sent again by a user.
     queued_at: Mapped[datetime]
-    #: Not before this moment; NULL unless it waits.
+    #: Earliest time of the next attempt. NULL unless the delivery is queued.
     next_try_at: Mapped[datetime | None]
-    #: Attempts since it was queued, and the last of all.
+    #: Number of attempts since the delivery was queued, and the time of the last attempt.
     tries: Mapped[int] = mapped_column(Integer, default=0)
     last_try_at: Mapped[datetime | None]
-    #: Of the last response.
+    #: Status code of the last response.
     status_code: Mapped[int | None] = mapped_column(SmallInteger)
     response: Mapped[str | None] = mapped_column(Text)
-    #: Milliseconds of the last attempt.
+    #: Duration of the last attempt in milliseconds.
     duration: Mapped[int | None]
     error: Mapped[str | None] = mapped_column(Text)
 
@@ -77,20 +77,20 @@ class WebhookDelivery(Numbered):
 
 
 class WebhookIncidentChange(Numbered):
-    """A change of an incident that webhooks of its project are to be told of.
+    """A change of an incident that has to be sent to the webhooks of its project.
 
-    A trigger adds it in the transaction of the change (migration 0051). Without foreign keys.
+    A trigger adds it in the transaction of the change (migration 0051). There are no foreign keys.
     """
 
     __tablename__ = "webhook_incident_changes"
 
     project_id: Mapped[int] = mapped_column(BigId)
     incident_id: Mapped[int] = mapped_column(BigId)
-    #: opened, acknowledged, resolved or reopened.
+    #: Kind: opened, acknowledged, resolved or reopened.
     kind: Mapped[str] = mapped_column(String(16))
-    #: By the clock of the database.
+    #: Time of the database's clock.
     created_at: Mapped[datetime]
-    #: After a failure: not before this moment.
+    #: Earliest time of the next attempt after a failure.
     next_try_at: Mapped[datetime | None]
 
     __table_args__ = (Index("ix_webhook_incident_changes_incident_id_id", "incident_id", "id"),)

@@ -1,4 +1,4 @@
-"""How many connections to Postgres a service keeps, and how many it takes at most."""
+"""Numbers of Postgres connections that a service keeps and that it needs at most."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 
 _PROCESSES = 2
-#: Of the worker, at most: its scheduler has one, the periodic jobs share four.
+#: Maximum number of worker connections: the scheduler has one, and the periodic jobs share four.
 _OF_THE_WORKER = 24
-#: So many requests for each connection, so that all have had work of both kinds.
+#: Number of requests per connection, so that every connection handles both kinds of work.
 _TURNS = 12
 _COUNT = """
 SELECT application_name FROM pg_stat_activity
@@ -26,29 +26,29 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionCount:
-    """What is connected to Postgres after a load on all connections."""
+    """The connections to Postgres after a load on all of them."""
 
     processes: int
     pool_size: int
-    #: By what they call themselves.
+    #: Number of connections by application name.
     found: dict[str, int]
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Total number of connections."""
         return sum(self.found.values())
 
     @property
     def most(self) -> int:
-        """What the formula of docs/capacity.md allows."""
+        """Maximum according to the formula in docs/capacity.md."""
         return most_connections(self.processes, self.pool_size)
 
 
 def most_connections(processes: int, pool_size: int) -> int:
-    """Return how many connections a host may have at once.
+    """Return the maximum number of connections of a host.
 
-    Each web process has a pool for the hot paths and one for pages, one more to ask whether
-    Postgres answers, and one now and then to say that it is there.
+    Each web process has a pool for the hot paths and one for pages. It needs one more connection to
+    check Postgres, and another from time to time to report that it is running.
     """
     return processes * (pool_size * 2 + 2) + _OF_THE_WORKER
 
@@ -56,7 +56,7 @@ def most_connections(processes: int, pool_size: int) -> int:
 def connection_counts(
     pool_sizes: Sequence[int], directory: Path, database_urls: Sequence[str]
 ) -> list[ConnectionCount]:
-    """Start the service with a pool of such a size each time, and give all of it work."""
+    """Start the service with each of these pool sizes, and load all of its connections."""
     return [
         _counted(number, directory / f"pool-{number}", url)
         for number, url in zip(pool_sizes, database_urls, strict=True)

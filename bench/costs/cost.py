@@ -1,7 +1,7 @@
-"""What a request, a connection and a stored thing cost: `make bench-cost`, for docs/capacity.md.
+"""Costs of a request, a connection and a stored object, for docs/capacity.md: `make bench-cost`.
 
-It starts a Postgres of its own, and prints tables that are also written to bench/results/. Sizes
-and connections are exact whatever else the machine does, times of a processor nearly so. Parts:
+The benchmark starts a separate Postgres, prints tables, and writes them to bench/results/. Sizes
+and connections are exact even on a busy machine, and processor times nearly so. Parts:
 
     python -m bench.costs.cost --only requests --requests 200
     python -m bench.costs.cost --only storage --things 100000
@@ -27,7 +27,7 @@ from domain.core.clock import system_clock
 
 _RESULTS = Path(__file__).parents[1] / "results"
 _PARTS = ("requests", "connections", "storage")
-#: DATABASE_POOL_SIZE of the services whose connections are counted.
+#: Values of DATABASE_POOL_SIZE for which connections are counted.
 _POOLS = (4, 8)
 _MILLION = 1_000_000
 _GIB = 2**30
@@ -35,7 +35,7 @@ _GIB = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Everything that was measured."""
+    """All results of the measurements."""
 
     machine: Machine
     requests: Sequence[RequestCost] = ()
@@ -45,7 +45,7 @@ class Costs:
 
 
 def main() -> None:
-    """Measure what was asked for, and print it."""
+    """Measure the selected parts and print the results."""
     parser = ArgumentParser(
         prog="python -m bench.costs.cost", description="Measure what things cost."
     )

@@ -1,7 +1,8 @@
-"""What the main pages weigh and how long they take: `make bench-pages`.
+"""Sizes and load times of the main pages: `make bench-pages`.
 
-It furnishes a demonstration of its own, visits each page in Chromium with an empty cache and then
-with a filled one, asks the server for it in turn with `/healthz`, and prints a table.
+The benchmark fills a separate demo database. It visits each page in Chromium, first with an empty
+cache and then with a filled one. To time the server, it alternates requests for the page and for
+`/healthz`. The result is a table.
 """
 
 import sys
@@ -26,7 +27,7 @@ _ROUNDS = 15
 _PATIENCE_SECONDS = 30.0
 _KIB = 1024
 _OK = 200
-#: What Chromium knows of the document and of all that came with it; sizes in bytes, times in ms.
+#: Script that returns Chromium's sizes in bytes and times in ms for the page and its resources.
 _LOOK = """() => {
   const page = performance.getEntriesByType("navigation")[0];
   const files = performance.getEntriesByType("resource");
@@ -43,10 +44,10 @@ _LOOK = """() => {
 
 @dataclass(frozen=True, kw_only=True)
 class MainPage:
-    """A page that many see, or that somebody sees in a hurry."""
+    """A page that many users visit, or that users visit in a hurry."""
 
     name: str
-    #: Below the address of the service; with the words that `demo.pictures.path_of` knows.
+    #: Path below the service's URL, with the placeholders of `demo.pictures.path_of`.
     path: str
     who: str = "alice"
 
@@ -73,19 +74,19 @@ MAIN_PAGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Weight:
-    """What was seen of a page."""
+    """The measurements of a page."""
 
     page: MainPage
-    #: With an empty cache.
+    #: Measurements with an empty cache.
     first: dict[str, Any]
-    #: With what the first visit left in it.
+    #: Measurements with the cache of the first visit.
     again: dict[str, Any]
-    #: Medians of the server's answers one after another, in milliseconds.
+    #: Medians of the server's response times in milliseconds.
     server_ms: float
     health_ms: float
 
     def row(self) -> str:
-        """Return it as a row of the table."""
+        """Return a row of the table."""
         cells = (
             self.page.name,
             f"{self.first['transferred'] / _KIB:.0f}",
@@ -110,7 +111,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Furnish a demonstration, weigh all pages, and print the table."""
+    """Fill a demo database, measure all pages and print the table."""
     environment = fresh_environment("page-weights")
     settings = read_settings(environment)
     memory = prepare(settings, say=_say)
@@ -122,7 +123,7 @@ def main() -> None:
 
 
 def weigh(settings: Settings, memory: Memory, pages: Sequence[MainPage]) -> Iterator[Weight]:
-    """Give what each page weighs and how long it takes, page by page."""
+    """Yield the size and load time of each page."""
     with chromium() as browser:
         for page in pages:
             yield _weigh(browser, settings, memory, page)
@@ -155,7 +156,7 @@ def _visit(page: Page, address: str) -> dict[str, Any]:
 
 
 def _server_times(settings: Settings, address: str, cookies: dict[str, str]) -> tuple[float, float]:
-    """Return the medians for the page and for the health check, asked for in turn."""
+    """Return the median times of the page and of the health check, with alternating requests."""
     times: tuple[list[float], list[float]] = ([], [])
     with requests.Session() as session:
         session.trust_env = False

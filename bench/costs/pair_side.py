@@ -1,8 +1,8 @@
-"""Starts the service of the checkout in the working folder, for `bench.costs.pairs`.
+"""Starts the service of the checkout in the working directory, for `bench.costs.pairs`.
 
-The measuring process runs this file by its path, with any interpreter, in any checkout: the imports
-below are those of that checkout. It prints one line of JSON when the service answers, and stops the
-service when its standard input ends.
+The measuring process runs this file by path, with any interpreter and in any checkout. Therefore
+the imports below come from that checkout. The script prints one line of JSON when the service
+responds, and stops the service when its standard input ends.
 """
 
 import json
@@ -15,7 +15,7 @@ from bench.shots import Shot
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Run the service until standard input ends."""
     given = json.loads(sys.stdin.readline())
     directory, url = Path(given["directory"]), given["database_url"]
     with running_gatebell(directory, url, Counts(**given["counts"])) as running:

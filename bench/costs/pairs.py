@@ -1,8 +1,8 @@
 """Processor time of requests before and after a change, measured in alternating pairs.
 
-Both checkouts are served at the same time, each with a database of its own in one Postgres. A pair
-is a burst of requests to each of them, and the order changes with each pair, so that what others do
-to the machine meets both alike. The ratio of a pair is believable on a machine that is busy;
+Both checkouts run at the same time, each with a separate database in the same Postgres. A pair is a
+burst of requests to each checkout. The order alternates between pairs, so that other load on the
+machine affects both equally. The ratio of a pair is reliable even on a busy machine, but absolute
 microseconds are less so. Examples:
 
     python -m bench.costs.pairs --before main --only token-info,refresh
@@ -43,37 +43,37 @@ _WORKS = (
     Work.POLL,
     Work.INTAKE,
 )
-#: Requests of a burst that do not count: they fill the caches of the process that was met.
+#: Number of uncounted requests in a burst, which fill the caches of a process.
 _WARM = 20
-#: Bursts before the first pair: they meet each of the two web processes.
+#: Number of bursts before the first pair, so that both web processes get requests.
 _WARM_BURSTS = 4
 _STOP_SECONDS = 60
 _MICROSECONDS = 1_000_000
 
-#: What processes have computed, by their numbers: the web processes, and those of Postgres.
+#: Processor times by process id: of the web processes, and of the processes of Postgres.
 _Times = tuple[Mapping[int, float], Mapping[int, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Burst:
-    """Microseconds of a processor that one request of a burst took."""
+    """The processor time of a request in a burst, in microseconds."""
 
     web: float
     postgres: float
 
     @property
     def both(self) -> float:
-        """The microseconds of the web processes and of Postgres."""
+        """Total of the web processes and Postgres in microseconds."""
         return self.web + self.postgres
 
 
 class Side:
-    """A checkout whose service runs."""
+    """A checkout whose service is running."""
 
     def __init__(
         self, ready: Mapping[str, Any], postgres_pid: int | None, marker: str = ""
     ) -> None:
-        """Take what `pair_side` printed, and which processes of Postgres count."""
+        """Store the output of `pair_side`, and which processes of Postgres to count."""
         self._pid, self._port = int(ready["pid"]), int(ready["port"])
         self._postgres_pid, self._marker = postgres_pid, marker
         self._senders = {
@@ -85,7 +85,7 @@ class Side:
 
     @contextmanager
     def connected(self) -> Iterator[None]:
-        """Open a new connection, over which requests are sent until the block ends."""
+        """Open a new connection that is used for requests until the block ends."""
         self._connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
         with closing(self._connection):
             yield
@@ -103,14 +103,14 @@ class Side:
         return send_over(self._connection)(method, path, headers, body)
 
     def times(self) -> _Times:
-        """Return what the web processes and those of Postgres have computed."""
+        """Return the processor times of the web processes and of Postgres."""
         pid = self._postgres_pid
         postgres = processor_times(pid, self._marker) if pid else {}
         return processor_times(self._pid, "gunicorn"), postgres
 
 
 def burst(sides: Sequence[Side], work: Work, requests: int) -> Sequence[Burst]:
-    """Send so many requests to each side by turns, and return what each of them took."""
+    """Send requests to the sides in turn, and return the processor time per request."""
     with ExitStack() as stack:
         for side in sides:
             stack.enter_context(side.connected())
@@ -132,9 +132,9 @@ def _spent(before: _Times, after: _Times, requests: int) -> Burst:
 
 
 def main() -> None:
-    """Measure what was asked for, and print a row for each kind of request."""
+    """Measure the selected kinds of requests and print a row for each."""
     given = _options()
-    # So that Postgres and both services are stopped.
+    # The handler makes sure that Postgres and both services are stopped.
     signal(SIGTERM, lambda *_: sys.exit("terminated"))
     with TemporaryDirectory(prefix="gatebell-pairs-") as name, ExitStack() as stack:
         postgres = stack.enter_context(durable_postgres()) if given.database != "sqlite" else None
@@ -149,7 +149,8 @@ def main() -> None:
                 "counts": _counts(given),
             }
             ready = stack.enter_context(_served(checkout, python, order))
-            # What Postgres does for both at once cannot be told apart.
+            # The processor time of Postgres cannot be divided between two services at the same
+            # time.
             marker = name_of(url) if given.by_request else ""
             sides.append(Side(ready, postgres.pid if postgres else None, marker))
             say(f"{end}: {getattr(given, end)}, Python {_described(python)}")
@@ -184,10 +185,10 @@ def _options() -> Namespace:
 
 
 def _counts(given: Namespace) -> Mapping[str, int]:
-    """Return how many rows the databases need: a code is used once, and a device must not hurry."""
+    """Return the number of rows to prepare: codes work once, and devices must not poll too fast."""
     enough = (_WARM + given.requests) * (given.pairs + _WARM_BURSTS) + 1
     return {
-        # That a token was used is stored once a minute: few tokens make few of these updates.
+        # The use of a token is stored once a minute, so fewer tokens cause fewer updates.
         "access_tokens": _WARM,
         "refresh_tokens": _WARM,
         "codes": enough if Work.CODE in given.only else 1,
@@ -209,7 +210,7 @@ def _checkout(named: str, into: Path) -> Path:
 
 
 def _described(python: str) -> str:
-    # By its path: the checkout may be older than this.
+    # The script is run by path because the checkout may be older than the script.
     asked = (python, "-I", ROOT / "web" / "interpreter.py")
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -223,9 +224,9 @@ def _python_of(checkout: Path) -> str:
 def _served(
     checkout: Path, python: str, order: Mapping[str, object]
 ) -> Iterator[Mapping[str, Any]]:
-    """Serve a checkout, and give what `pair_side` prints about it."""
+    """Run the service of a checkout, and yield the output of `pair_side`."""
     with subprocess.Popen(
-        # -P: the folder of the script is not a place for modules.
+        # -P: do not import modules from the folder of the script.
         (python, "-P", _SIDE),
         cwd=checkout,
         env={**inherited(), "PYTHONPATH": str(checkout)},

@@ -1,7 +1,7 @@
-"""What one request costs: processor time here and in Postgres, waits for it, and what it writes.
+"""Cost of a request: processor time of the service and Postgres, round trips, and WAL bytes.
 
-Requests come one after the other over a single connection, so that what others do to the machine
-hardly shows: it is time of a processor that is measured, and not time on the clock.
+The requests are sent one after the other over a single connection, and processor time is measured
+instead of wall-clock time. Other load on the machine therefore has little effect.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,56 +25,60 @@ from tests.support.database.sql_statements import round_trips
 from tests.support.service.live import LiveGatebell, close_app
 
 PATIENCE_SECONDS = 60
-#: Statements are prepared and settings are read; then come the requests that count.
+#: Number of uncounted requests, in which statements are prepared and settings are read.
 _WARM = 20
-#: A webhook of a hundred alerts is as much work as many of the others.
+#: Divisors for the number of expensive requests, such as webhooks with a hundred alerts.
 _LIGHTER = {Work.METRICS: 10}
 _WORKS = tuple(work for work in COMPARED if work is not Work.LARGE)
 
-#: Sends method, path, headers and body, and returns status and text.
+#: Function that sends a request (method, path, headers, body) and returns the status and text.
 Send = Callable[[str, str, Mapping[str, str], bytes | None], tuple[int, str]]
-#: Values that the requests in this process count with come before those of the running service.
+#: First counted value of the requests to the running service. Requests in this process use lower
+#: values.
 _COUNTED_HERE = 1_000_000
 _SPARE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestCost:
-    """What a kind of request costs."""
+    """The cost of a kind of request."""
 
     work: Work
     requests: int
-    #: Milliseconds of a processor: of the web process, and of all of Postgres.
+    #: Processor milliseconds of the web process and of Postgres.
     web: float
     postgres: float
-    #: How often it waits for Postgres.
+    #: Number of round trips to Postgres.
     waits: int
-    #: Bytes of Postgres' log of changes.
+    #: Bytes written to Postgres' write-ahead log.
     wal: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSizes:
-    """MiB in memory after all this; what processes share is shared out among them."""
+    """The memory of processes after the load in MiB, with shared memory divided among them."""
 
-    #: The largest web process, the background worker, and the largest connection of Postgres.
+    #: Sizes of the largest web process, the background worker, and the largest Postgres connection.
     web: float
     worker: float
     connection: float
 
 
 class Sender:
-    """Sends a request again and again, each time with the value that it needs."""
+    """Sends a request repeatedly, each time with the value that it needs."""
 
     def __init__(self, shot: Shot, send: Send, *, first: int = 0) -> None:
-        """Take what is sent, and what sends it; counted values begin after the first."""
+        """Store the request and the function that sends it; counted values start after `first`."""
         self._shot = shot
         self._send = send
         self._sent = first
         self._next = ""
 
     def send(self) -> None:
-        """Send one, and raise CannotMeasureError unless it is answered rightly."""
+        """Send a request.
+
+        Raise CannotMeasureError if the response is wrong.
+        """
         value, shot = self._value(), self._shot
         path, body = shot.path.replace(HOLE, value), shot.body.replace(HOLE, value).encode()
         headers = {name: text.replace(HOLE, value) for name, text in shot.headers.items()}
@@ -98,10 +102,10 @@ class Sender:
 def request_costs(
     requests: int, directory: Path, postgres: RunningPostgres
 ) -> tuple[Sequence[RequestCost], ProcessSizes]:
-    """Start the service and ask it for everything, so many times each."""
+    """Start the service and send `requests` requests of each kind."""
     url = postgres.databases.new_database()
-    # That a token was used is noted once a minute: few of them are noted soon. A refreshed one
-    # leads to the next, a code is good once, and a device that asks too often is told so.
+    # The use of a token is stored once a minute, so few tokens cause few updates. A refresh returns
+    # the next refresh token, a code works once, and a device that polls too often gets an error.
     enough = requests + _SPARE
     counts = Counts(access_tokens=_WARM, refresh_tokens=_SPARE, codes=enough, device_codes=enough)
     with running_gatebell(directory / "live", url, counts) as running:
@@ -126,12 +130,12 @@ class _Case:
     postgres: RunningPostgres
 
     def computed(self) -> tuple[float, float]:
-        """Return the seconds of a processor that the web processes and Postgres have taken."""
+        """Return the processor seconds of the web processes and of Postgres."""
         web = processor_seconds(self.live.pid, "gunicorn")
         return web, processor_seconds(self.postgres.pid)
 
     def written(self) -> int:
-        """Return how long the log of changes has become, in bytes."""
+        """Return the size of the write-ahead log in bytes."""
         with psycopg.connect(self.live.database_url) as connection:
             row = connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
         return int(row[0]) if row else 0
@@ -159,7 +163,7 @@ def _cost(case: _Case, requests: int, waits: int) -> RequestCost:
 
 
 def send_over(connection: HTTPConnection) -> Send:
-    """Return what sends requests over a connection."""
+    """Return a function that sends requests over a connection."""
 
     def send(
         method: str, path: str, headers: Mapping[str, str], body: bytes | None
@@ -172,7 +176,7 @@ def send_over(connection: HTTPConnection) -> Send:
 
 
 def _waits(live: LiveGatebell, shots: Mapping[Work, Shot]) -> Mapping[Work, int]:
-    """Return how often each request waits for Postgres, asked in this process."""
+    """Return the number of round trips to Postgres by kind of request, counted in this process."""
     app = create_app(settings_of(live))
     client = app.test_client()
 
@@ -192,7 +196,7 @@ def _fewest_waits(sender: Sender) -> int:
     for _ in range(_WARM):
         sender.send()
     counts = []
-    # Now and then a request reads the settings as well.
+    # Some requests also read the settings.
     for _ in range(3):
         with round_trips() as waits:
             sender.send()
@@ -201,5 +205,5 @@ def _fewest_waits(sender: Sender) -> int:
 
 
 def name_of(database_url: str) -> str:
-    """Return the name of a database, which is in the titles of its connections."""
+    """Return the name of a database, which is part of the process titles of its connections."""
     return database_url.rpartition("/")[2].partition("?")[0]

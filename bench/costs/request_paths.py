@@ -1,7 +1,7 @@
-"""Lists the functions of this project that a request passes: `python -m bench.costs.request_paths`.
+"""Lists the project's functions that a request calls: `python -m bench.costs.request_paths`.
 
-One request of each kind is served in this process, on an empty SQLite database, after others of its
-kind have filled the caches.
+One request of each kind is served in this process, with an empty SQLite database. Earlier requests
+of the same kind have filled the caches.
 """
 
 import sys
@@ -30,7 +30,7 @@ from web.settings.reader import read_settings
 
 _ROOT = Path(__file__).parents[2]
 _OURS = ("blueprints", "domain", "forms", "models", "templates", "web")
-#: Functions that Python makes of comprehensions, up to 3.11.
+#: Suffixes of functions that Python creates for comprehensions, up to 3.11.
 _WITHIN = ("comp>", "<genexpr>")
 _WARM_UPS = 3
 _CODES = 10
@@ -40,7 +40,7 @@ Send = Callable[[], Any]
 
 
 def main() -> None:
-    """Print the functions of each kind of request, in the order in which they are first called."""
+    """Print the functions that each kind of request calls, in the order of the first calls."""
     with TemporaryDirectory() as directory, _requests(Path(directory)) as requests:
         for name, send in requests.items():
             passed = _functions_passed(send)

@@ -1,7 +1,7 @@
-"""How much room on the disk each kind of thing takes, stored as the service stores it.
+"""Disk space of each kind of object, stored as the service stores it.
 
-Things go through the app in this process, one after the other, into a new database of each kind:
-so indexes are as full as they are in life, and not as full as a bulk load leaves them.
+The objects are stored one after the other by the app in this process, in a new database of each
+type. The indexes are therefore as full as in production, and not as full as after a bulk load.
 """
 
 import sqlite3
@@ -34,14 +34,14 @@ FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 
 @dataclass(frozen=True, kw_only=True)
 class TableSize:
-    """Bytes of a table, with what lies beside it because it is long, and of its indexes."""
+    """The size of a table, including TOAST, and of its indexes in bytes."""
 
     rows: int = 0
     table: int = 0
     indexes: int = 0
 
     def since(self, earlier: "TableSize") -> "TableSize":
-        """Return what has been added."""
+        """Return the difference to an earlier size."""
         return TableSize(
             rows=self.rows - earlier.rows,
             table=self.table - earlier.table,
@@ -51,27 +51,27 @@ class TableSize:
 
 @dataclass(frozen=True, kw_only=True)
 class StorageCost:
-    """What things of one kind take."""
+    """The disk space that objects of one kind need."""
 
     name: str
     things: int
-    #: By table of Postgres; those that have not grown are left out.
+    #: Growth of each Postgres table. Tables that have not grown are left out.
     tables: Mapping[str, TableSize]
-    #: Bytes of Postgres' log of changes.
+    #: Bytes written to Postgres' write-ahead log.
     wal: int
-    #: Bytes of the file of SQLite.
+    #: Growth of the SQLite file in bytes.
     sqlite: int
 
     @property
     def postgres(self) -> float:
-        """Bytes of tables and indexes for each of them."""
+        """Bytes of tables and indexes per object."""
         grown = sum(each.table + each.indexes for each in self.tables.values())
         return grown / self.things
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Instance:
-    """A new database, and a sender of each kind."""
+    """A new database, with a sender of each kind."""
 
     live: LiveGatebell
     app: Flask
@@ -88,11 +88,11 @@ class _Instance:
 
 @dataclass(frozen=True)
 class _Kind:
-    """Things of a kind, and what stores so many of them."""
+    """A kind of object, and the function that stores a number of them."""
 
     name: str
     store: Callable[[_Instance, int], None]
-    #: How many of them a request brings.
+    #: Number of objects that a request stores.
     at_once: int = 1
 
 
@@ -126,7 +126,7 @@ KINDS: Sequence[_Kind] = (
 
 
 def storage_costs(things: int, directory: Path, database_url: str) -> Sequence[StorageCost]:
-    """Store so many of each kind in both kinds of database."""
+    """Store objects of each kind in both types of database."""
     sqlite = _made(directory / "sqlite", "")
     postgres = _made(directory / "postgres", database_url)
     try:
@@ -137,7 +137,7 @@ def storage_costs(things: int, directory: Path, database_url: str) -> Sequence[S
 
 
 def body_size() -> int:
-    """Return how many bytes the body of the alert has that is stored alone."""
+    """Return the body size in bytes of an alert that is sent on its own."""
     return len(generic_alert(f"Disk full {0:017d}"))
 
 
@@ -172,7 +172,7 @@ def _cost(kind: _Kind, things: int, sqlite: _Instance, postgres: _Instance) -> S
 
 
 def _table_sizes(instance: _Instance) -> Mapping[str, TableSize]:
-    # What a worker and Postgres' own cleaning do meanwhile.
+    # These steps are the work of a worker and of autovacuum in production.
     add_up_days(settings_of(instance.live))
     with psycopg.connect(instance.live.database_url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")

@@ -1,11 +1,11 @@
-"""Runs the durable-intake benchmark against any service, or against Gatebell.
+"""Runs the durable-intake benchmark against Gatebell or any other service.
 
     python -m bench.durable_intake --intakes intakes.json --fault "./kill-and-restart" --faults 5
 
-sends alerts to the intakes that a file describes (docs/evidence/performance.md has an example), and
-runs a shell command several times meanwhile. The command kills programs of the service with SIGKILL
-and starts them again. Without a file, `bench.durable_intake.on_gatebell` starts Gatebell on its own
-Postgres, and kills both.
+The command sends alerts to the intakes that a file describes. In the meantime, it runs a shell
+command several times, which kills processes of the service with SIGKILL and starts them again.
+docs/evidence/performance.md has an example of the file. Without a file,
+`bench.durable_intake.on_gatebell` starts Gatebell with a separate Postgres and kills both.
 """
 
 import json
@@ -22,7 +22,7 @@ from bench.durable_intake.intake import Account, CountError, Intake, as_markdown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it, and print the account; return 1 if an alert was lost or doubled."""
+    """Run the benchmark and print the result; return 1 if an alert was lost or duplicated."""
     parser = ArgumentParser(
         prog="python -m bench.durable_intake",
         description="Send alerts, kill the service meanwhile, and count what is stored.",
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.intakes is None:
-            # The benchmark of other services needs nothing of Gatebell.
+            # The import is local, so that benchmarks of other services do not need Gatebell.
             from bench.durable_intake.on_gatebell import measure_gatebell  # noqa: PLC0415
 
             account = measure_gatebell(rate=given.rate, seconds=given.seconds, faults=given.faults)

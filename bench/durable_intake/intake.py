@@ -1,11 +1,11 @@
-"""A durable-intake benchmark for any HTTP intake: what it sends, and how it counts.
+"""A durable-intake benchmark for any HTTP intake, which sends alerts and counts the stored ones.
 
-Each alert has a mark that no other alert has, is sent once, and is never sent again. The intake
-acknowledges an alert by one of the accepted statuses. Afterwards, each intake's list is read page
-by page. An item of the list belongs to the mark that its JSON contains. Acknowledged alerts must be
-stored exactly once; alerts without an acknowledgement may be stored, but not twice.
+Each alert has a unique mark and is sent exactly once. The intake acknowledges an alert with one of
+the accepted statuses. Afterwards, each intake's list is read page by page. An item of the list
+belongs to the mark that its JSON contains. Acknowledged alerts must be stored exactly once;
+unacknowledged alerts may be stored, but not twice.
 
-This module needs nothing but the standard library and `bench.constant_rate`.
+This module needs only the standard library and `bench.constant_rate`.
 """
 
 import json
@@ -26,30 +26,31 @@ from urllib.parse import urljoin, urlsplit
 
 from bench.constant_rate import Latencies, Request, open_connection, send_at_rate
 
-#: Stands for the mark of an alert in the body that an intake is sent.
+#: Placeholder for the mark of an alert in the body that an intake is sent.
 MARK = "{mark}"
-#: Stands for the number of a page in the address of a list.
+#: Placeholder for the page number in the URL of a list.
 PAGE = "{page}"
 _NEXT = re.compile(r'<([^>]+)>\s*;[^,]*rel="?next"?')
-#: How long a list may need to answer again after the last fault.
+#: Maximum time in seconds until a list responds again after the last fault.
 _COUNT_SECONDS = 120
 _PAST_THE_END = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE})
 
 
 class CountError(Exception):
-    """The stored alerts cannot be counted; the text is the reason."""
+    """The stored alerts cannot be counted. The message is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredList:
-    """Where stored alerts are listed."""
+    """A list of stored alerts."""
 
-    #: The next page is at the `Link` with `rel="next"`, or at the next number of `{page}`.
+    #: URL of the first page. The next page is at the `Link` with `rel="next"`, or at the next
+    #: number of `{page}`.
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: Name of the member that has the items; empty if the JSON is a list itself.
+    #: Name of the member that contains the items. Empty if the JSON itself is a list.
     items: str = ""
-    #: Name of the member of an item that counts its repeats; empty if there is none.
+    #: Name of the member of an item that counts its repeats. Empty if there is none.
     times: str = ""
     #: Value of that member for an alert that was stored once.
     once: int = 1
@@ -57,10 +58,10 @@ class StoredList:
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """Where alerts are sent, and where they are listed."""
+    """An endpoint for alerts, and the list of the stored alerts."""
 
     url: str
-    #: Any JSON that contains `{mark}`.
+    #: JSON value that contains `{mark}`.
     body: Any
     stored: StoredList
     method: str = "POST"
@@ -70,7 +71,7 @@ class Intake:
 
     @classmethod
     def read(cls, file: Path) -> "Sequence[Intake]":
-        """Read the JSON list of a file."""
+        """Read intakes from a JSON file that contains a list."""
         return [
             cls(**{**each, "stored": StoredList(**each["stored"])})
             for each in json.loads(file.read_text(encoding="utf-8"))
@@ -79,52 +80,52 @@ class Intake:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Something that was done to the service while alerts came."""
+    """A fault that was caused while alerts were sent."""
 
     name: str
     #: Seconds since the first alert.
     at: float
-    #: Seconds until what was killed was started again, where the service does not start it itself.
+    #: Seconds until the killed processes were started again, unless the service starts them itself.
     took: float
-    #: Seconds between two acknowledgements, at most, until the next fault.
+    #: Longest time between two acknowledgements until the next fault, in seconds.
     pause: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What became of all alerts."""
+    """The result for all alerts."""
 
     intakes: int
     rate: float
     seconds: float
     sent: int
     acknowledged: int
-    #: Alerts without an acknowledgement by the reason.
+    #: Number of unacknowledged alerts by reason.
     failed: Mapping[str, int]
-    #: Acknowledged alerts that are stored.
+    #: Number of acknowledged alerts that are stored.
     stored: int
     lost: Sequence[str]
     doubled: Sequence[str]
-    #: Alerts that are stored without an acknowledgement.
+    #: Number of stored alerts without an acknowledgement.
     extra: int
-    #: Milliseconds from the due time to the acknowledgement: p50, p95, p99 and the longest.
+    #: Milliseconds from the due time to the acknowledgement: p50, p95, p99 and maximum.
     latencies: Sequence[float]
     faults: Sequence[Fault]
 
     @property
     def is_sound(self) -> bool:
-        """Whether each acknowledged alert is stored once, and no alert twice."""
+        """Whether each acknowledged alert is stored once, and no alert is stored twice."""
         return self.acknowledged > 0 and not self.lost and not self.doubled
 
 
-#: A name, and what does it; it returns when the service was started again.
+#: Name of a fault, and the function that causes it and returns after the restart.
 Breaker = tuple[str, Callable[[], object]]
 
 
 def run_benchmark(
     intakes: Sequence[Intake], *, rate: float, seconds: float, breakers: Sequence[Breaker]
 ) -> Account:
-    """Send alerts to the intakes in turn, break the service meanwhile, and count what is stored."""
+    """Send alerts to the intakes in turn, cause faults meanwhile, and count the stored alerts."""
     run = f"{time_ns():x}"
     latencies, accepted = Latencies(), dict[str, float]()
 
@@ -184,7 +185,7 @@ def _faults(
 def _breaking(
     breakers: Sequence[Breaker], seconds: float
 ) -> Iterator[list[tuple[str, float, float]]]:
-    """Use the breakers at equal intervals; yield the name, begin and end of each use."""
+    """Cause the faults at equal intervals; yield the name, start and end of each."""
     done: list[tuple[str, float, float]] = []
     end = Event()
     began = monotonic()
@@ -208,7 +209,7 @@ def _breaking(
 
 
 def _count(intakes: Sequence[Intake], run: str) -> Counter[str]:
-    """Return how often each mark of a run is stored."""
+    """Return the number of times that each mark of a run is stored."""
     pattern = re.compile(rf"durable-{run}-\d{{8}}")
     counted: Counter[str] = Counter()
     for stored in {intake.stored.url: intake.stored for intake in intakes}.values():
@@ -241,9 +242,9 @@ def _items(stored: StoredList) -> Iterator[Any]:
 
 
 def _read(url: str, headers: Mapping[str, str], *, is_first: bool) -> tuple[str, str]:
-    """Return the body and the header `Link` of a page; wait while the service starts.
+    """Return the body and the `Link` header of a page; wait while the service starts.
 
-    Some services answer a page after the last one by an error: the body is empty then.
+    Some services return an error for a page after the last one. In this case the body is empty.
     """
     deadline = monotonic() + _COUNT_SECONDS
     path = url.removeprefix("{0.scheme}://{0.netloc}".format(urlsplit(url)))
@@ -266,7 +267,7 @@ def _read(url: str, headers: Mapping[str, str], *, is_first: bool) -> tuple[str,
 
 
 def as_markdown(account: Account) -> Iterator[str]:
-    """Write an account as Markdown."""
+    """Yield the result as lines of Markdown."""
     p50, p95, p99, longest = account.latencies
     yield (
         f"{account.sent:,} alerts, {account.rate:g} per second for {account.seconds:g} s; intakes"

@@ -1,4 +1,4 @@
-"""The durable-intake benchmark on Gatebell, whose programs and whose Postgres are killed."""
+"""The durable-intake benchmark for Gatebell, which kills its processes and its Postgres."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ _NOTHING = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 
 
 def measure_gatebell(*, rate: float, seconds: float, faults: int) -> Account:
-    """Start Gatebell on a durable Postgres, and run the benchmark."""
+    """Start Gatebell with a durable Postgres and run the benchmark."""
     with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-durable-") as name:
         url = postgres.databases.new_database()
         with running_gatebell(Path(name) / "live", url, _NOTHING) as running:
@@ -67,7 +67,7 @@ def _intake(live: LiveGatebell, project: str, token: str) -> Intake:
 
 
 def _breakers(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Breaker]:
-    """Return what is killed in turn."""
+    """Return the faults to cause in turn."""
 
     def kill_web() -> None:
         _kill(web_processes(live))
@@ -90,7 +90,7 @@ def _breakers(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Breaker
         live.start()
 
     def when_up(kill: Callable[[], object]) -> Callable[[], None]:
-        """Wait until the last kill is over: each kill meets a service that works."""
+        """Return a function that waits for the service to recover before it kills again."""
 
         def kill_then() -> None:
             wait_until(lambda: web_processes(live) and _programs(live, "web.jobs.worker"))

@@ -1,4 +1,4 @@
-"""The time from the command of `make run` to the first right answer."""
+"""Measures the time from `make run` to the first correct response."""
 
 import statistics
 import sys
@@ -22,32 +22,32 @@ from web.database.schema import migrate
 
 _FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 _PATIENCE_SECONDS = 60
-#: Names of databases, and whether they have tables and data before the start.
+#: Database types, and whether they have tables and data before the start.
 KINDS = tuple(product(("SQLite", "Postgres"), (False, True)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColdStart:
-    """Starts with one kind of database."""
+    """The cold starts with one type of database."""
 
     database: str
-    #: Whether the database had its tables and data before the command.
+    #: Whether the database had tables and data before the start.
     is_filled: bool
-    #: Seconds until the first right answer, of each start.
+    #: Seconds until the first correct response, for each start.
     seconds: Sequence[float]
-    #: Seconds of a processor until then, of the service's programs.
+    #: Processor seconds of the service's processes until then.
     computed: Sequence[float]
 
     @property
     def median(self) -> float:
-        """Return the median of the seconds."""
+        """Median of the seconds."""
         return statistics.median(self.seconds)
 
 
 def measure_cold_starts(
     directory: Path, postgres: RunningPostgres, kinds: Sequence[tuple[str, bool]], starts: int
 ) -> Iterator[ColdStart]:
-    """Start the service so many times with each kind of database, empty or filled."""
+    """Start the service `starts` times with each type of database, empty or filled."""
     for database, is_filled in kinds:
         found = [
             _start(
@@ -66,10 +66,10 @@ def measure_cold_starts(
 
 
 def _start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[float, float]:
-    """Return the seconds until the first right answer, and those of a processor.
+    """Return the wall-clock seconds and the processor seconds until the first correct response.
 
-    An empty database has nobody: the right answer is the page that asks for a password. With a
-    filled one it is that of a token check.
+    An empty database has no users, so the correct response is the sign-in page. With a filled
+    database it is the response to a token check.
     """
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)

@@ -1,4 +1,4 @@
-"""The page of figures in the form that others publish."""
+"""The document with figures in the form that other projects publish."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,16 +83,16 @@ it](performance.md#durable-intake-of-any-service) with any other service.
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Everything that was measured."""
+    """All results of the measurements."""
 
     moment: datetime
     machine: Machine
-    #: Processors that were at work before the run.
+    #: Number of busy processors before the run.
     busy: float
     rounds: int
     seconds: int
     rows: Sequence[Row]
-    #: MiB of the processes of the web server after the load (PSS and RSS), by arrangement.
+    #: PSS and RSS of the web server's processes after the load in MiB, by arrangement.
     memory: Mapping[str, Sequence[tuple[float, float]]]
     password_hash: str
     fixed_rate: FixedRate
@@ -102,7 +102,7 @@ class Figures:
 
 
 def as_markdown(figures: Figures) -> str:
-    """Write the document."""
+    """Return the document."""
     machine = figures.machine
     about = (
         f"Measured on {figures.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} vCPU;"

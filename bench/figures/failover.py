@@ -1,7 +1,7 @@
-"""How long requests fail while a standby of Postgres takes over from a primary that was killed.
+"""Measures how long requests fail while a Postgres standby replaces a killed primary.
 
-The standby is promoted as soon as the primary is gone: how long a cluster manager needs to notice
-the failure is not part of the figure. Replication is asynchronous, as it is by default.
+The standby is promoted as soon as the primary is gone. The time that a cluster manager needs to
+detect the failure is not included. Replication is asynchronous, which is the default.
 """
 
 import json
@@ -33,37 +33,37 @@ from web.database.schema import migrate
 
 _FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 _PAUSE_SECONDS = 0.02
-#: Time with answers before the primary is killed, and after its standby took over.
+#: Seconds with responses before the primary is killed and after the standby has taken over.
 _CALM_SECONDS = 2.0
 _PATIENCE_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failover:
-    """One of them; seconds since the primary was killed."""
+    """The result of a failover. Times are in seconds since the primary was killed."""
 
-    #: Until the first right answer to a request that was sent after the kill.
+    #: Time until the first correct response to a request that was sent after the kill.
     tokens: float
     alerts: float
-    #: Alerts that were acknowledged before the kill, and those of them that the standby lacks.
+    #: Number of alerts that were acknowledged before the kill, and of those missing on the standby.
     acknowledged: int
     lost: int
 
 
 @dataclass
 class _Visitor:
-    """Sends a request again and again, and notes when right answers came."""
+    """Sends a request repeatedly, and records the times of correct responses."""
 
     url: str
     method: str
     path: str
     headers: Mapping[str, str]
     bodies: Iterator[str] | None = None
-    #: When a request was sent that got a right answer: when the answer came, and its body.
+    #: Time and body of each correct response, by the time at which its request was sent.
     right: dict[float, tuple[float, str]] = field(default_factory=dict)
 
     def visit_until(self, end: Event) -> None:
-        """Go on until the end."""
+        """Send requests until the event is set."""
         while not end.wait(_PAUSE_SECONDS):
             body, sent = next(self.bodies) if self.bodies else "", monotonic()
             with closing(open_connection(self.url)) as connection:
@@ -77,12 +77,12 @@ class _Visitor:
                 self.right[sent] = monotonic(), body
 
     def first_after(self, moment: float) -> float | None:
-        """Return when the first request after a moment was answered."""
+        """Return the time of the first correct response to a request sent after a moment."""
         return next((at for sent, (at, _) in tuple(self.right.items()) if sent > moment), None)
 
 
 def measure_failovers(directory: Path, times: int) -> Sequence[Failover]:
-    """Let a standby take over so many times, each time in a new pair."""
+    """Run `times` failovers, each with a new pair of servers."""
     found = []
     for number in range(times):
         with primary_with_standby(None) as (primary, standby):

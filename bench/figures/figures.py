@@ -1,6 +1,6 @@
-"""Figures in the form that others publish: `make bench BENCH_ARGS="--figures"`.
+"""Figures in the form that other projects publish: `make bench BENCH_ARGS="--figures"`.
 
-It writes bench/results/figures.md and figures.json. Parts, smaller:
+The benchmark writes bench/results/figures.md and figures.json. A smaller run with one part:
 
     python -m bench.compare --figures --only login --rounds 2 --minutes 1 --rate 50 --anyway
 """
@@ -43,12 +43,12 @@ _PATIENCE_SECONDS = 90
 _TOO_BUSY = 3
 _STARTS, _FAILOVERS = 5, 3
 _INTAKE_RATE, _INTAKE_SECONDS, _INTAKE_FAULTS = 50, 300, 10
-#: The same for a try that shows that everything runs.
+#: Values for a trial run, which only shows that everything works.
 _ONCE_RATE, _ONCE_SECONDS, _ONCE_FAULTS = 20, 5, 1
 
 
 def measure_figures(options: Options) -> int:
-    """Measure, and write the document; return 1 if alerts were lost, 3 if the machine is busy."""
+    """Measure and write the document; return 1 if alerts were lost, 3 if the machine is busy."""
     is_calm_enough = options.once or options.anyway
     busy = wait_for_calm(0 if is_calm_enough else _PATIENCE_SECONDS)
     if busy > BUSY and not is_calm_enough:
@@ -72,7 +72,7 @@ def _measure(options: Options, directory: Path, postgres: RunningPostgres, busy:
     once = options.once
     rate, seconds = (_ONCE_RATE, _ONCE_SECONDS) if once else (options.rate, 60 * options.minutes)
     machine = describe(postgres.databases.new_database())
-    # Both with and without TLS, and one and two processes.
+    # The two arrangements differ both in TLS and in the number of processes.
     arrangements = (ARRANGEMENTS[0], ARRANGEMENTS[-1]) if once else ARRANGEMENTS
     counts = _counts(options, rate, seconds)
     with running_places(arrangements, directory, postgres, counts) as places:
@@ -138,7 +138,7 @@ def _memory(place: Place) -> Sequence[tuple[float, float]]:
 
 
 def _password_hash(place: Place) -> str:
-    """Return the algorithm and the parameters of the hash that logins compute."""
+    """Return the algorithm and the parameters of the password hash."""
     running = place.running
     with database_of(running.live) as session:
         user = session.query(User).filter_by(username=running.owner.username).one()
@@ -146,7 +146,7 @@ def _password_hash(place: Place) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return what JSON shows in place of an object: percentiles of latencies, or all members."""
+    """Return a JSON value for an object: percentiles of latencies, or all members."""
     if isinstance(value, Latencies):
         percentiles = value.percentiles(50, 95, 99, 99.9, 100)
         return {"sent": value.sent, "failed": value.failed, "percentiles": percentiles}

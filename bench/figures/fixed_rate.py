@@ -1,4 +1,5 @@
-"""A mix of requests at a constant rate: an open loop, in which no slow answer hides another."""
+"""A mix of requests at a constant rate, in an open loop so that slow responses delay no requests.
+"""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from bench.seed_counts import Counts
 from bench.shots import HOLE, Mode, Shot, refresh_token_in
 from bench.workloads import Work
 
-#: Requests of each kind in a turn of the mix; a login is as much work as a hundred of the others.
+#: Number of requests of each kind in a turn of the mix. A login costs as much as a hundred others.
 MIX: Mapping[Work, int] = {
     Work.INTROSPECTION: 60,
     Work.USERINFO: 60,
@@ -21,14 +22,14 @@ MIX: Mapping[Work, int] = {
     Work.LOGIN: 1,
 }
 _TURN = sum(MIX.values())
-#: Refresh tokens that are used in turn: many more than requests that wait for an answer.
+#: Number of refresh tokens that are used in turn, which is far above the number of open requests.
 _CHAINS = 1_000
 _NOTHING_LEFT = "no prepared value left"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedRate:
-    """What came of it."""
+    """The result of a run at a constant rate."""
 
     rate: float
     seconds: float
@@ -37,7 +38,7 @@ class FixedRate:
 
 
 def counts_at_rate(rate: float, seconds: float) -> Counts:
-    """Return what a run takes from the database."""
+    """Return the number of rows that a run needs from the database."""
     return Counts(
         access_tokens=_CHAINS,
         refresh_tokens=_CHAINS,
@@ -47,7 +48,7 @@ def counts_at_rate(rate: float, seconds: float) -> Counts:
 
 
 def measure_at_rate(place: Place, *, rate: float, seconds: float) -> FixedRate:
-    """Send the mix for so many seconds."""
+    """Send the mix for `seconds` seconds."""
     amounts = {Work.CODE: _codes(rate, seconds), Work.REFRESH: _CHAINS}
     streams = {
         work: _Stream(place.running.live.url, place.shots[work], amounts.get(work, 0))
@@ -73,7 +74,7 @@ def _codes(rate: float, seconds: float) -> int:
 
 
 def _spread() -> Sequence[Work]:
-    """Return a turn of the mix, in which requests of each kind are equally far apart."""
+    """Return a turn of the mix in which the requests of each kind are evenly spread."""
     places = [((k + 0.5) / count, work) for work, count in MIX.items() for k in range(count)]
     return [work for _, work in sorted(places)]
 
@@ -88,7 +89,7 @@ class _Stream:
         self._again: Iterator[str] = cycle(shot.values.every or [""])
 
     def next_request(self) -> Request | None:
-        """Return the next one, or None if all prepared values are used."""
+        """Return the next request, or None if all prepared values are used."""
         shot = self._shot
         try:
             is_once = shot.mode in {Mode.ONCE, Mode.CHAIN}

@@ -1,4 +1,4 @@
-"""Requests that other benchmarks publish and no peer is compared with: logins, userinfo, DPoP."""
+"""Requests that other benchmarks publish, without a comparison to peers: logins, userinfo, DPoP."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -24,26 +24,27 @@ from tests.support.oauth.proofs import Prover
 from tests.support.wire.html_forms import form_with
 
 _TOKENS = 1_000
-#: More than a small machine checks; signing one takes a fraction of a millisecond.
+#: Number of proofs per second, which exceeds what a small machine can verify. Signing a proof takes
+#: a fraction of a millisecond.
 _PROOFS_A_SECOND = 1_000
 _PATIENCE_SECONDS = 60
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 class Proofs(Magazine):
-    """DPoP proofs, signed just before they are sent: each is valid for a minute, and once."""
+    """DPoP proofs that are signed just before use. Each proof is valid once and for a minute."""
 
     def __init__(self, prover: Prover, token: str, url: str) -> None:
         super().__init__(())
         self._prover, self._token, self._url = prover, token, url
 
     def take(self, count: int) -> Sequence[str]:
-        """Sign so many."""
+        """Sign `count` proofs."""
         return [self._prover.showing(self._token, self._url)["DPoP"] for _ in range(count)]
 
 
 def figure_shots(running: RunningGatebell) -> Mapping[Work, Shot]:
-    """Store what the requests need in the database of a running service, and return them."""
+    """Store the data for the requests in a running service, and return the requests."""
     live, owner = running.live, running.owner
     prover = Prover()
     person, machine = (
@@ -111,9 +112,9 @@ def _basic(client: ClientCredentials) -> Mapping[str, str]:
 
 
 def _login(running: RunningGatebell) -> Shot:
-    """Open the sign-in page as a browser does; the request sends its form with the password.
+    """Return a request that submits the sign-in form with the password.
 
-    A right password is answered by a redirect and a new session, a wrong one by the form.
+    A correct password is answered with a redirect and a new session, a wrong one with the form.
     """
     live, owner = running.live, running.owner
     with requests.Session() as browser:

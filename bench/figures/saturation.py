@@ -1,7 +1,7 @@
-"""How many requests per second the service answers, and how much processor time they take.
+"""Measures how many requests per second the service answers, and their processor time.
 
-wrk sends over connections that are kept alive, each as soon as the last answer was read. What
-counts as used is the processor time of all programs of the service and of Postgres.
+wrk sends requests over keep-alive connections, each as soon as the last response was read. Used
+processor time includes all processes of the service and of Postgres.
 """
 
 import os
@@ -26,22 +26,22 @@ from bench.shots import Shot
 from bench.workloads import Work
 from tests.support.service.certificates import make_certificate
 
-#: How many times as long each try is, until something is answered.
+#: Factors by which the duration of a run is multiplied until there is a response.
 _TRIED = (1, 5, 20)
 _SETTLE_SECONDS, _SETTLE_PATIENCE = 0.25, 20.0
-#: Processors that a service may use while nothing is sent.
+#: Number of processors that an idle service may use.
 _IDLE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """How the service is started."""
+    """The settings with which the service is started."""
 
     processes: int
     has_tls: bool
 
     def __str__(self) -> str:
-        """Describe it."""
+        """Return a description of the arrangement."""
         processes = "one web process" if self.processes == 1 else f"{self.processes} web processes"
         return f"{processes}, {'TLS' if self.has_tls else 'without TLS'}"
 
@@ -63,31 +63,31 @@ class Place:
     postgres: RunningPostgres
 
     def target(self, work: Work) -> Target:
-        """Return what loads it."""
+        """Return the load target for a kind of request."""
         live = self.running.live
         return Target(self.shots[work], port=live.port, scheme=live.url.partition(":")[0])
 
     def times(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
-        """Return the processor time of the service's processes and of Postgres'."""
+        """Return the processor times of the service's processes and of Postgres."""
         return processor_times(self.running.live.pid), processor_times(self.postgres.pid)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Seconds of a processor."""
+    """The used processor time in seconds."""
 
     service: float
     postgres: float
 
     @property
     def both(self) -> float:
-        """Return the seconds of both."""
+        """Total of the service and Postgres."""
         return self.service + self.postgres
 
 
 @contextmanager
 def measured_usage(place: Place) -> Iterator[list[Usage]]:
-    """Add the processor time that the block takes to the list."""
+    """Append the processor time that the block uses to the yielded list."""
     found: list[Usage] = []
     before = place.times()
     yield found
@@ -97,7 +97,7 @@ def measured_usage(place: Place) -> Iterator[list[Usage]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What came of one kind of request in one arrangement: medians of the rounds."""
+    """The result of one kind of request in one arrangement, with medians of the rounds."""
 
     arrangement: Arrangement
     work: Work
@@ -106,41 +106,41 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """Right answers per second."""
+        """Correct responses per second."""
         return statistics.median(each.rate for each in self.samples)
 
     @property
     def rates(self) -> tuple[float, float]:
-        """The lowest and the highest rate of the rounds."""
+        """Lowest and highest rate of the rounds."""
         found = [each.rate for each in self.samples]
         return min(found), max(found)
 
     @property
     def per_used(self) -> float:
-        """Right answers per second of a processor that the service and Postgres used."""
+        """Correct responses per processor second of the service and Postgres."""
         pairs = zip(self.samples, self.usages, strict=True)
         return statistics.median(sample.right / max(used.both, 1e-6) for sample, used in pairs)
 
     @property
     def per_processor(self) -> float:
-        """Right answers per second for each processor of the machine."""
+        """Correct responses per second for each processor of the machine."""
         return self.rate / (os.cpu_count() or 1)
 
     @property
     def postgres_share(self) -> float:
-        """The part of Postgres in the processor time, from 0 to 1."""
+        """Share of Postgres in the processor time, from 0 to 1."""
         return statistics.median(each.postgres / max(each.both, 1e-6) for each in self.usages)
 
     @property
     def percentiles(self) -> tuple[float, float, float]:
-        """Return p50, p95 and p99 in milliseconds."""
+        """50th, 95th and 99th percentiles in milliseconds."""
         columns = ([getattr(each, name) for each in self.samples] for name in ("p50", "p95", "p99"))
         p50, p95, p99 = map(statistics.median, columns)
         return p50, p95, p99
 
     @property
     def failures(self) -> int:
-        """Other answers, and connections that broke, of all rounds."""
+        """Number of wrong responses and broken connections in all rounds."""
         return sum(each.errors for each in self.samples)
 
 
@@ -148,7 +148,7 @@ class Row:
 def running_places(
     arrangements: Sequence[Arrangement], directory: Path, postgres: RunningPostgres, counts: Counts
 ) -> Iterator[Sequence[Place]]:
-    """Start the service once for each arrangement, each with a database of its own."""
+    """Start the service once for each arrangement, each with a separate database."""
     certificate = str(make_certificate(directory))
     tls = {"TLS_CERTIFICATE": certificate, "TLS_KEY": certificate}
     with ExitStack() as stack:
@@ -182,7 +182,7 @@ def measure_rows(
     seconds: int,
     is_warmed_up: bool = True,
 ) -> Iterator[Row]:
-    """Measure one kind of request after the other, in interleaved rounds of all arrangements."""
+    """Measure each kind of request, in interleaved rounds of all arrangements."""
     for work in works:
         _say(work.label)
         targets = [(place, place.target(work)) for place in places]
@@ -194,7 +194,7 @@ def measure_rows(
                 _settle(place)
         for number in range(rounds):
             lanes = list(zip(targets, found, strict=True))
-            # There and back, so that none always comes after the same one.
+            # The order alternates, so that no arrangement always follows the same one.
             for (place, target), (samples, usages) in lanes if number % 2 == 0 else lanes[::-1]:
                 with measured_usage(place) as used:
                     sample = _measure(target, work, seconds)
@@ -207,7 +207,7 @@ def measure_rows(
 
 
 def _measure(target: Target, work: Work, seconds: int) -> Sample:
-    """Take a sample; a longer one if a busy machine answers nothing."""
+    """Take a sample, with a longer run if a busy machine returned no response."""
     for times in _TRIED:
         with suppress(NoAnswerError):
             return target.measure(next_run(seconds * work.stretch * times))
@@ -215,7 +215,7 @@ def _measure(target: Target, work: Work, seconds: int) -> Sample:
 
 
 def _settle(place: Place) -> None:
-    """Wait until the service has done what was still under way: logins hash for a while."""
+    """Wait until the service has finished its pending work, such as password hashes."""
     deadline = monotonic() + _SETTLE_PATIENCE
     while monotonic() < deadline:
         with measured_usage(place) as used:
@@ -225,7 +225,7 @@ def _settle(place: Place) -> None:
 
 
 def check_rows(rows: Sequence[Row]) -> None:
-    """Raise CannotMeasureError if a kind of request had no right answer."""
+    """Raise CannotMeasureError if a kind of request had no correct response."""
     for row in rows:
         if not any(sample.right for sample in row.samples):
             raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no right answer")

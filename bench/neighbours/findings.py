@@ -1,4 +1,4 @@
-"""What was measured beside bad neighbours."""
+"""Measurements with noisy neighbors."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -11,40 +11,40 @@ from bench.neighbours.place import Sizes
 from bench.samples import Sample
 from bench.workloads import Work
 
-#: How many times as long as alone the slowest hundredth may take.
+#: Maximum ratio of the 99th percentiles with and without a neighbor.
 GOAL = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one kind of request took alone and beside a neighbour, round by round."""
+    """The results of one kind of request without and with a neighbor, round by round."""
 
     database: str
     neighbour: str
     work: Work
     alone: Sequence[Sample]
     beside: Sequence[Sample]
-    #: What the neighbour was answered.
+    #: Number of the neighbor's responses by status.
     answers: Mapping[str, int]
 
     @property
     def ratio(self) -> float:
-        """How many times as long the slowest hundredth took beside the neighbour."""
+        """Ratio of the 99th percentiles with and without the neighbor."""
         return median(self.beside, p99) / max(median(self.alone, p99), 0.001)
 
     @property
     def is_met(self) -> bool:
-        """Whether the goal is."""
+        """Whether the ratio meets the goal."""
         return self.ratio <= GOAL
 
     @property
     def errors(self) -> int:
-        """Wrong answers and broken connections beside the neighbour."""
+        """Number of wrong responses and broken connections next to the neighbor."""
         return sum(each.errors for each in self.beside)
 
     @property
     def line(self) -> str:
-        """What to print of it while others are measured."""
+        """Line to print during the measurement."""
         return (
             f"p50 {median(self.alone, p50):>7.1f} →{median(self.beside, p50):>8.1f}  "
             f"p99 {median(self.alone, p99):>7.1f} →{median(self.beside, p99):>8.1f} ms  "
@@ -58,7 +58,7 @@ def p50(sample: Sample) -> float:
 
 
 def p99(sample: Sample) -> float:
-    """Return what a hundredth of a run exceeded, in milliseconds."""
+    """Return the 99th percentile of a run in milliseconds."""
     return sample.p99
 
 
@@ -69,11 +69,11 @@ def median(samples: Sequence[Sample], figure: Callable[[Sample], float]) -> floa
 
 @dataclass(kw_only=True)
 class Neighbourhood:
-    """Everything that was measured."""
+    """All results of the measurements."""
 
     moment: datetime
     machine: Machine
-    #: Processors at work before anything was measured.
+    #: Number of busy processors before the measurements.
     busy: float
     rounds: int
     seconds: int
@@ -83,7 +83,7 @@ class Neighbourhood:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each request had right answers, and the database came back for all."""
+        """Whether each request had correct responses, and all recovered from the freeze."""
         served = all(any(each.right for each in one.alone) for one in self.findings)
         waits = [each for one in self.stillnesses for each in one.waits]
         return served and all(each.back_after is not None for each in waits)

@@ -1,4 +1,4 @@
-"""A database that stands still for some seconds: who waits for it, and who does not."""
+"""Measures requests while the database is frozen for some seconds."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,30 +17,30 @@ from tests.support.alerts.senders import JSON
 _PAUSE_SECONDS = 0.02
 _WARM_SECONDS = 1.0
 _PATIENCE_SECONDS = 30.0
-#: How many ask for each thing.
+#: Number of clients for each kind of request.
 _ASKING = 4
 
 
 @dataclass
 class Waits:
-    """What those who ask for one thing saw."""
+    """The results of the clients for one kind of request."""
 
     what: str
-    #: Answers that came while the database stood still: those that were right, and others.
+    #: Number of correct and of other responses while the database was frozen.
     served: int = 0
     refused: int = 0
-    #: Seconds, of any answer to a request that began meanwhile.
+    #: Longest time in seconds for a response to a request that started during this period.
     longest: float = 0.0
-    #: Seconds from the return of the database to the first right answer to a request that began
-    #: afterwards; None if there was none.
+    #: Seconds from the return of the database to the first correct response to a later request.
+    #: None if there was none.
     back_after: float | None = None
-    #: Other statuses and broken connections afterwards, as long as it was watched.
+    #: Number of wrong responses and broken connections afterwards, while it was measured.
     errors_after: int = 0
 
 
 @dataclass
 class Stillness:
-    """What came of it on one of the databases."""
+    """The results with one of the databases."""
 
     database: str
     how: str
@@ -55,7 +55,7 @@ class _Moments:
 
 
 def stand_still(place: Place, seconds: float) -> Stillness:
-    """Let the database stand still for so long while others ask, and for some time after."""
+    """Freeze the database for `seconds` seconds while clients send requests."""
     how = "Postgres is stopped (SIGSTOP)" if place.postgres else "another program holds the lock"
     result = Stillness(database=place.database, how=how, seconds=seconds)
     end, moments = Event(), _Moments()
@@ -90,7 +90,7 @@ def _standing(place: Place) -> AbstractContextManager[None]:
 
 @contextmanager
 def _locked(place: Place) -> Iterator[None]:
-    """Hold the lock that whoever writes needs."""
+    """Hold the lock that every writer needs."""
     path = place.live.database_url.removeprefix("sqlite:///")
     connection = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_SECONDS)
     try:
@@ -102,7 +102,7 @@ def _locked(place: Place) -> Iterator[None]:
 
 
 def _asked(place: Place) -> dict[str, Callable[[int], int]]:
-    """Return what is asked for, each by somebody's number."""
+    """Return functions that send the requests, given the number of a client."""
     token = place.shots[Work.TOKEN_INFO].values.every[0]
     bearer = {"Authorization": f"Bearer {token}"}
     body = place.shots[Work.INTAKE].body

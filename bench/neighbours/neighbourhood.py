@@ -1,8 +1,9 @@
-"""What ordinary connections get while others are at work: `make bench-neighbours`.
+"""Measures ordinary requests while noisy neighbors are active: `make bench-neighbours`.
 
-Eight connections, with a pause of twenty milliseconds after each answer, check tokens and send
-new alerts, four each: alone and beside each neighbour in turn, several rounds, on Postgres and on
-SQLite, under the server that `make run` starts. It writes docs/evidence/noisy-neighbors.md.
+Eight connections check tokens and send new alerts, four each, with a pause of twenty milliseconds
+after each response. They run without and with each neighbor in turn, for several rounds. The
+benchmark uses Postgres and SQLite, and the server that `make run` starts. It writes
+docs/evidence/noisy-neighbors.md.
 
     python -m bench.neighbours.neighbourhood --only passwords,clones --rounds 3
     python -m bench.neighbours.neighbourhood --once
@@ -47,7 +48,7 @@ _NAMES = (*NEIGHBOURS, FROZEN)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     only: tuple[str, ...]
     databases: tuple[str, ...]
@@ -55,13 +56,13 @@ class Options:
     seconds: int
     still_seconds: float
     sizes: Sizes
-    #: Everything, and at full size but for the people who are paged.
+    #: Whether everything is measured at full size, except for the number of paged users.
     is_full: bool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and write the document if everything was measured at full size."""
-    # Else whoever stops this would leave servers behind.
+    """Run the measurements, and write the document if everything was measured at full size."""
+    # Without a handler, SIGTERM would leave servers running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     options = _read_options(arguments)
     find_wrk()
@@ -98,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure_place(place: Place, options: Options, into: Neighbourhood) -> None:
     _say(place.database)
-    for _ in range(2):  # each web process has had all of it
+    for _ in range(2):  # so that each web process has handled every kind of request
         _ordinary(place, 1)
     for name in options.only:
         if name == FROZEN:
@@ -112,8 +113,8 @@ def _measure(place: Place, name: str, options: Options) -> Iterator[Finding]:
     alone: dict[Work, list[Sample]] = {work: [] for work in WORKS}
     beside: dict[Work, list[Sample]] = {work: [] for work in WORKS}
     answers = Answers()
-    if name != PAGES:  # whose messages would have to be waited for
-        with at_work(place):  # what is loaded once is loaded
+    if name != PAGES:  # its messages would have to be sent first
+        with at_work(place):  # load what is loaded only once
             sleep(_WARM_SECONDS)
     for _ in range(options.rounds):
         _keep(_ordinary(place, options.seconds), alone)
@@ -155,7 +156,7 @@ def _ordinary(place: Place, seconds: int) -> Mapping[Work, Sample]:
         )
         try:
             return target.measure(next_run(seconds))
-        except CannotMeasureError:  # nothing was answered: as long as the run, at the least
+        except CannotMeasureError:  # no response: the latency is at least the duration of the run
             return Sample(rate=0, p50=seconds * 1e3, p95=seconds * 1e3, p99=seconds * 1e3, errors=1)
 
     with ThreadPoolExecutor(len(WORKS)) as both:

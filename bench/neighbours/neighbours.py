@@ -1,6 +1,6 @@
-"""Bad neighbours: people and programs whose work others may not notice.
+"""Noisy neighbors: users and programs whose load other users should not notice.
 
-Their clients run with a low priority, as if they had processors of their own.
+Their clients run with a low priority, as if they had separate processors.
 """
 
 import json
@@ -25,10 +25,10 @@ from tests.support.alerts.senders import JSON
 from tests.support.git.raw import head, wants
 from tests.support.wire.kept_connection import asked
 
-#: What a neighbour was answered: statuses, or other words.
+#: Number of a neighbor's responses by status or by another description.
 Answers = Counter[str]
 AtWork = Callable[[Place], AbstractContextManager[Answers]]
-#: One request of a neighbour, which looks whether it is time to end.
+#: Function that sends one request of a neighbor, and watches for the end of the measurement.
 Turn = Callable[[Event], str]
 
 _MIB = 2**20
@@ -45,7 +45,7 @@ PAGES = "pages"
 
 @contextmanager
 def _going_on(*turns: Turn) -> Iterator[Answers]:
-    """Let each do something again and again for as long as the block runs, and count."""
+    """Repeat each function for the duration of the block, and count the results."""
     answers, end = Answers(), Event()
 
     def go_on(turn: Turn) -> None:
@@ -71,7 +71,7 @@ def _going_on(*turns: Turn) -> Iterator[Answers]:
 
 @contextmanager
 def slow_clients(place: Place) -> Iterator[Answers]:
-    """Send heads and bodies a byte a second."""
+    """Send headers and bodies one byte per second."""
     with ExitStack() as opened:
         for kind in KINDS.values():
             crowd = _SLOW_CLIENTS // len(KINDS)
@@ -81,7 +81,7 @@ def slow_clients(place: Place) -> Iterator[Answers]:
 
 
 def password_storm(place: Place) -> AbstractContextManager[Answers]:
-    """Try right and wrong passwords."""
+    """Try correct and wrong passwords."""
 
     def turn(ask: Callable[..., int], _end: Event) -> str:
         return str(ask(place.live, place.owner))
@@ -90,7 +90,7 @@ def password_storm(place: Place) -> AbstractContextManager[Answers]:
 
 
 def clones(place: Place) -> AbstractContextManager[Answers]:
-    """Clone a large repository again and again, four at once."""
+    """Clone a large repository repeatedly, with four clones at a time."""
     repository = place.repository
     body = wants(repository.commit)
     length = f"Content-Length: {len(body)}"
@@ -104,7 +104,7 @@ def clones(place: Place) -> AbstractContextManager[Answers]:
 
 
 def _downloaded(place: Place, request: bytes, end: Event) -> str:
-    """Read an answer, keep nothing of it, and leave when it is time to end."""
+    """Read a response without keeping it, and stop at the end of the measurement."""
     with socket.create_connection(("127.0.0.1", place.live.port), timeout=60) as client:
         client.sendall(request)
         first = client.recv(_READ_AT_ONCE)
@@ -116,7 +116,7 @@ def _downloaded(place: Place, request: bytes, end: Event) -> str:
 
 
 def large_alerts(place: Place) -> AbstractContextManager[Answers]:
-    """Post alerts of 4 MB with many fields, two at once."""
+    """Post alerts of 4 MB with many fields, two at a time."""
     fields = {f"field {number}": "x" * 200 for number in range(_BODY_BYTES // 220)}
     rest = json.dumps(fields)[1:].encode()
 
@@ -152,7 +152,7 @@ _SEARCHES = (
 
 
 def searches(place: Place) -> AbstractContextManager[Answers]:
-    """Search in the alerts of a project and of all, four people at once."""
+    """Search the alerts of a project and of all projects, as four users at a time."""
     addresses = (f"/{place.endpoint.project}/-/alerts", "/-/alerts")
     given = {"Cookie": place.cookies}
 
@@ -165,7 +165,7 @@ def searches(place: Place) -> AbstractContextManager[Answers]:
 
 
 def exports(place: Place) -> AbstractContextManager[Answers]:
-    """Fetch the alerts of a project as a file, two people at once."""
+    """Export the alerts of a project as a file, as two users at a time."""
     path = f"/{place.endpoint.project}/-/alerts/export.csv?status=all"
     request = asked(path, f"Cookie: {place.cookies}", "Connection: close")
 
@@ -176,7 +176,7 @@ def exports(place: Place) -> AbstractContextManager[Answers]:
 
 
 def release_checks(place: Place) -> AbstractContextManager[Answers]:
-    """Hand 5 MB of source to the release checker, three at once."""
+    """Send 5 MB of source code to the release checker, with three clients at a time."""
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     content = line * (_SOURCE_BYTES // (len(line) + 1))
     body = json.dumps({"name": "deploy.sh", "content": content}).encode()
@@ -188,7 +188,7 @@ def release_checks(place: Place) -> AbstractContextManager[Answers]:
 
 
 def page_everybody(crowd: Crowd) -> str:
-    """Send the alerts that page everybody, and return the status of the answer."""
+    """Send the alerts that page all users, and return the status of the response."""
     webhook = json.loads(metrics_webhook(crowd.policies, f"page{next(_numbers)}x"))
     for number, alert in enumerate(webhook["alerts"]):
         alert["labels"]["team"] = f"team-{number}"
@@ -197,7 +197,7 @@ def page_everybody(crowd: Crowd) -> str:
 
 @contextmanager
 def pages(place: Place) -> Iterator[Answers]:
-    """Page everybody, and wait in the end until all messages have left."""
+    """Page all users, and wait at the end until all messages have been sent."""
     crowd = place.crowd
     before, answers = crowd.postbox.taken, Answers()
     answers[page_everybody(crowd)] += 1
@@ -207,7 +207,7 @@ def pages(place: Place) -> Iterator[Answers]:
 
 
 def _wait_for_quiet(taken: Callable[[], int], wanted: int) -> None:
-    """Wait until that many have come, or none comes any more."""
+    """Wait until `wanted` messages have arrived, or no further ones arrive."""
     deadline, seen, seen_at = monotonic() + _PATIENCE_SECONDS, taken(), monotonic()
     while taken() < wanted and monotonic() < deadline:
         sleep(0.1)
@@ -219,12 +219,12 @@ def _wait_for_quiet(taken: Callable[[], int], wanted: int) -> None:
 
 @contextmanager
 def nobody(place: Place) -> Iterator[Answers]:
-    """Do nothing: what comes of it is how far equal runs lie apart."""
+    """Do nothing, to measure the difference between equal runs."""
     del place
     yield Answers()
 
 
-#: By their names on the command line, in words.
+#: Neighbors by their command-line names, with descriptions.
 NEIGHBOURS: Mapping[str, tuple[str, AtWork]] = {
     "nobody": ("nobody: how far equal runs lie apart", nobody),
     "slow": (f"{_SLOW_CLIENTS} clients that send a byte a second", slow_clients),

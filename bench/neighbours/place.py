@@ -1,4 +1,4 @@
-"""A running service on one of the databases, with everything that its bad neighbours use."""
+"""A running service with one of the databases, and everything that its noisy neighbors use."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,20 +45,20 @@ from web.database.schema import migrate
 from web.settings.reader import Settings
 
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
-#: All callers have one address, and a few accounts.
+#: Settings with raised limits, since all clients share one address and a few accounts.
 OF_MANY_CALLERS = {
     **LIFTED,
     "RELEASE_CHECK_RATE_LIMIT": "100000000/minute",
     "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "10000",
 }
-#: What one escalation policy can page at once (docs/escalations.md).
+#: Maximum number of targets and steps of an escalation policy (docs/escalations.md).
 _TARGETS, _STEPS = 20, 20
 _PATIENCE_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much the neighbours have."""
+    """The amounts of data for the neighbors."""
 
     repository_mib: int
     stored_alerts: int
@@ -71,14 +71,14 @@ SMALL = Sizes(repository_mib=8, stored_alerts=500, people=40)
 
 @dataclass
 class CountingPostbox(Mailbox):
-    """A mail server that counts what it takes, and keeps nothing of it."""
+    """A mail server that counts messages without storing them."""
 
     taken: int = 0
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
-        """Take a message."""
+        """Receive a message."""
         del server, session, envelope
         self.taken += 1
         return "250 OK"
@@ -95,7 +95,7 @@ class Repository:
 
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """A project whose alerts page many people: one alert for each policy does."""
+    """A project whose alerts page many users, with one alert for each policy."""
 
     endpoint: Endpoint
     policies: int
@@ -105,7 +105,7 @@ class Crowd:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """The service, and what is in it."""
+    """The running service and its data."""
 
     database: str
     live: LiveGatebell
@@ -115,19 +115,19 @@ class Place:
     metrics: Endpoint
     repository: Repository
     crowd: Crowd
-    #: The first process of its Postgres; None on SQLite.
+    #: Process id of the Postgres parent process. None on SQLite.
     postgres: int | None
 
     @cached_property
     def cookies(self) -> str:
-        """Those of a browser in which the owner is signed in."""
+        """Cookies of a browser in which the owner is signed in."""
         cookies = open_browser(self.live, self.owner).cookies.get_dict()
         return "; ".join(f"{name}={value}" for name, value in cookies.items())
 
     def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> int:
-        """Send one request on a connection of its own, and return the status."""
+        """Send a request over a new connection, and return the status."""
         connection = HTTPConnection("127.0.0.1", self.live.port, timeout=_PATIENCE_SECONDS)
         try:
             connection.request(method, path, body, {**headers, "Connection": "close"})
@@ -146,9 +146,9 @@ def running_place(
     *,
     postgres: int | None = None,
 ) -> Iterator[Place]:
-    """Start the service as `make run` does, and fill it.
+    """Start the service as `make run` does, and fill it with data.
 
-    `postgres` is the first process of its Postgres.
+    `postgres` is the process id of the Postgres parent process.
     """
     directory.mkdir(parents=True)
     postbox = CountingPostbox()
@@ -185,7 +185,7 @@ def running_place(
 
 
 def usual_passwords() -> Mapping[str, str]:
-    """Return the settings of passwords that a service has if nobody sets them."""
+    """Return the default password hash settings of a service."""
     return {
         name.upper(): str(Settings.__dataclass_fields__[name].default)
         for name in ("password_hash_memory_kib", "password_hash_passes")
@@ -212,7 +212,7 @@ def _store_alerts(metrics: Endpoint, alerts: int) -> None:
 
 
 def _crowd(live: LiveGatebell, owner: Person, people: int, postbox: CountingPostbox) -> Crowd:
-    """Make people who are paged by e-mail, as many by each policy as it can."""
+    """Create users who are paged by email, with as many users per policy as possible."""
     path = make_project(live, owner)
     names = _members(live, path, people)
     of_policy = _TARGETS * _STEPS

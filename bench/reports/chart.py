@@ -1,4 +1,4 @@
-"""A chart of the figures as SVG, readable on light and on dark ground."""
+"""A chart of the figures as SVG, for light and dark backgrounds."""
 
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
@@ -22,7 +22,7 @@ _STYLE = """
 
 
 def chart(outcomes: Outcomes, works: Sequence[Work]) -> str:
-    """Draw a bar for each contender, work by work; the longest of a work takes the whole width."""
+    """Draw a bar for each contender and kind of request; the longest bar has the full width."""
     parts: list[str] = []
     top = 10
     for work in works:

@@ -1,4 +1,4 @@
-"""The figures as Markdown and as JSON."""
+"""Reports of the figures as Markdown and JSON."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from bench.targets import Outcomes, Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything that there is to say."""
+    """The content of the report."""
 
     moment: datetime
     machine: Machine
@@ -25,14 +25,14 @@ class Report:
     outcomes: Outcomes
     verdicts: Sequence[Verdict]
     soak: Soak | None
-    #: By name, why somebody could not be measured.
+    #: Reasons why contenders could not be measured, by name.
     missing: dict[str, str]
-    #: Why not to trust this; empty if there is no reason.
+    #: Reasons not to trust the results. Empty if there are none.
     doubts: Sequence[str]
 
 
 def as_markdown(report: Report) -> str:
-    """Write the whole report."""
+    """Return the report as Markdown."""
     return "\n".join((*_head(report), *_targets(report), *_works(report))) + "\n"
 
 
@@ -126,7 +126,7 @@ def _in_line(text: str) -> str:
 
 
 def as_json(report: Report) -> str:
-    """Write every single run as well."""
+    """Return the report as JSON, including every single run."""
     return json.dumps(
         {
             "at": report.moment.isoformat(),

@@ -1,16 +1,16 @@
-"""Clones of a large repository, and clients that do not read, while tokens are checked.
+"""Measures token checks during clones of a large repository, and with clients that do not read.
 
 The service runs as `make run` starts it. Git's own client pushes a repository of random bytes, then
-several clone it at once; after that, clients ask for it and read nothing. All the while other
-connections check a token. Memory is that of the web processes (what is their own) and of Git's
-children together. Clients and service share the machine.
+several clients clone it at the same time. Afterwards, clients request it without reading the
+response. Meanwhile, other connections check a token. Memory is the private memory of the web
+processes, and the memory of all Git child processes. Clients and service share the machine.
 
     python -m bench.scale.git_clones --mebibytes 500 --clones 8 --more 16
     python -m bench.scale.git_clones --objects 300000 --clones 8 --more 16
 
-`--more 0` leaves out the second round of clones. With `--objects` the repository has so many small
-files in a long history instead, which is what costs Git memory: it is cloned as it was pushed, and
-once more after the upkeep of the worker.
+`--more 0` skips the second round of clones. With `--objects`, the repository has many small files
+in a long history instead, for which Git needs more memory. It is cloned as it was pushed, and again
+after the worker's maintenance.
 """
 
 import os
@@ -44,7 +44,7 @@ _PAUSE_SECONDS = 0.02
 _LOOK_SECONDS = 0.25
 _QUIET_SECONDS = 10.0
 _CLIENTS_NICENESS = 15
-#: Random bytes are not compressed, nor compared with each other.
+#: Git options for random bytes, which cannot be compressed or compared with each other.
 PLAIN = ("-c", "core.compression=0", "-c", "pack.window=0")
 _FILES_OF_COMMIT = 1000
 _FOLDERS = 100
@@ -57,7 +57,7 @@ _GIT = re.compile(
 
 @dataclass
 class Seen:
-    """What was seen during one part."""
+    """The measurements of one part."""
 
     seconds: list[float] = field(default_factory=list)
     wrong: int = 0
@@ -72,7 +72,7 @@ class Seen:
 
 
 class Watch:
-    """Checks a token and looks at memory, for one part after the other."""
+    """Checks a token and measures memory, part by part."""
 
     def __init__(self, live: LiveGatebell, token: str) -> None:
         self._live = live
@@ -84,7 +84,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch until the block ends."""
+        """Measure until the block ends."""
         for each in self._threads:
             each.start()
         try:
@@ -95,7 +95,7 @@ class Watch:
                 each.join()
 
     def begin(self) -> Seen:
-        """Begin another part."""
+        """Start another part."""
         self.seen = Seen()
         return self.seen
 
@@ -133,13 +133,13 @@ def _descendants(root: int) -> list[tuple[int, str]]:
     for pid, parent, name in rows:
         below.setdefault(int(parent), []).append((int(pid), name))
     found = list(below.get(root, []))
-    for child, _name in found:  # grows while it is read
+    for child, _name in found:  # the list grows during the iteration
         found.extend(below.get(child, []))
     return found
 
 
 def _own_mib(pid: int) -> float:
-    """Return what a process has for itself alone, without mapped packs."""
+    """Return the private dirty memory of a process in MiB, without mapped packs."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
     except OSError:
@@ -151,7 +151,7 @@ def _own_mib(pid: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to measure: a size in MiB, or a number of objects; and clones at once."""
+    """The parameters: a size in MiB or a number of objects, and concurrent clones."""
 
     mebibytes: int
     objects: int
@@ -160,25 +160,25 @@ class Wanted:
 
     @property
     def label(self) -> str:
-        """What is pushed, in words."""
+        """Description of the pushed data."""
         return f"{self.objects:,} objects" if self.objects else f"{self.mebibytes} MiB"
 
 
 def push(git: GitClient, project: str, work: Path) -> None:
-    """Push a repository; exit if that fails."""
+    """Push a repository, and exit if that fails."""
     if git.start("-C", str(work), "push", "--quiet", git.url(project), "main").wait() != 0:
         sys.exit("the push failed")
 
 
 def large_files(git: GitClient, mebibytes: int) -> Path:
-    """Make a repository of random bytes."""
+    """Create a repository of random bytes."""
     return git.new_work(
         {f"part-{number}": os.urandom(4 * _MIB) for number in range(mebibytes // 4)}
     )
 
 
 def _many_objects(git: GitClient, count: int) -> Path:
-    """Make a repository of small files, many of them changed by each commit."""
+    """Create a repository of small files, many of which change with each commit."""
     work, stream = git.home / "work", git.home / "stream"
     git.do("init", "--quiet", "--initial-branch=main", str(work))
     with stream.open("wb") as file:
@@ -203,14 +203,14 @@ def _imported(commit: int) -> Iterator[bytes]:
 
 
 def _clone(git: GitClient, project: str, number: int) -> subprocess.Popen[bytes]:
-    # As if the clients had processors of their own.
+    # A low priority simulates clients with separate processors.
     command = ("clone", "--quiet", "--bare", git.url(project), f"copy-{number}")
     return git.start(*command, preexec_fn=partial(os.nice, _CLIENTS_NICENESS))
 
 
 @contextmanager
 def _not_reading(live: LiveGatebell, project: str, token: str, commit: str) -> Iterator[None]:
-    """Ask for everything and read nothing of it."""
+    """Request the whole repository without reading the response."""
     basic = b64encode(f"x:{token}".encode()).decode()
     line = b"want " + commit.encode() + b" side-band-64k ofs-delta\n"
     body = b"%04x" % (len(line) + 4) + line + b"0000" + b"0009done\n"
@@ -229,7 +229,7 @@ def _not_reading(live: LiveGatebell, project: str, token: str, commit: str) -> I
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What happens while tokens are checked, one after the other."""
+    """The parts of the measurement, which run one after the other while tokens are checked."""
 
     live: LiveGatebell
     watch: Watch
@@ -237,13 +237,13 @@ class Parts:
     project: str
 
     def timed(self, name: str, work: Callable[[], None]) -> str:
-        """Do something and return its line of the table."""
+        """Run a part, and return its line of the table."""
         seen, began = self.watch.begin(), monotonic()
         work()
         return _line(name, seen, monotonic() - began)
 
     def clone_all(self, count: int) -> None:
-        """Clone so many times at once; exit if one fails."""
+        """Run `count` concurrent clones, and exit if one fails."""
         with TemporaryDirectory(dir=self.git.home) as aside:
             there = GitClient(gatebell=self.live, home=Path(aside), token=self.git.token)
             running = [_clone(there, self.project, number) for number in range(count)]
@@ -252,7 +252,7 @@ class Parts:
             sys.exit(f"{failed} clones failed")
 
     def ignore_answers(self, count: int, commit: str) -> None:
-        """Ask for everything so many times, and read nothing."""
+        """Request the whole repository `count` times without reading the responses."""
         with ExitStack() as opened:
             for _ in range(count):
                 opened.enter_context(_not_reading(self.live, self.project, self.git.token, commit))
@@ -280,7 +280,7 @@ def _measure_clones(parts: Parts, wanted: Wanted, how: str) -> Iterator[str]:
 
 
 def _pack(live: LiveGatebell) -> None:
-    """Do what the worker does once an hour."""
+    """Run the worker's hourly maintenance."""
     settings = read_settings(live.environment)
     pack_pushed(Git(program=settings.git_program, root=settings.repositories_path))
 
@@ -310,7 +310,7 @@ def _options() -> Wanted:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Run the measurements and print a table."""
     wanted = _options()
     with TemporaryDirectory() as directory:
         live = LiveGatebell(instance_path=Path(directory, "instance"), database_url="")

@@ -1,4 +1,4 @@
-"""What a request takes with little and with much stored, over HTTP, one client, in turns."""
+"""Compares request times over HTTP between small and large databases, with alternating requests."""
 
 import json
 from base64 import b64encode
@@ -22,7 +22,7 @@ from bench.seed_counts import Counts
 from tests.support.accounts.people import Person, open_browser
 from tests.support.service.live import LiveGatebell
 
-#: Requests of each kind to each database, after some that do not count.
+#: Number of requests of each kind to each database, after a few uncounted ones.
 TIMES = 300
 _WARM = 30
 _FORM = "application/x-www-form-urlencoded"
@@ -41,10 +41,10 @@ _PAGES = {
 
 
 class _Client:
-    """One client of one service, who keeps its connection."""
+    """A client of a service with a persistent connection."""
 
     def __init__(self, live: LiveGatebell, database: LargeDatabase, seed: Seed) -> None:
-        """Connect; `seed` is what it may redeem."""
+        """Connect to the service; `seed` has the tokens and codes to redeem."""
         self._live = live
         self._wire = HTTPConnection("127.0.0.1", live.port, timeout=60)
         self._database, self._seed = database, seed
@@ -57,11 +57,11 @@ class _Client:
         self._cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
 
     def processor_seconds(self) -> float:
-        """Return how long the processes of the service have computed."""
+        """Return the processor seconds of the service's processes."""
         return processor_seconds(self._live.pid)
 
     def paths(self) -> Mapping[str, Callable[[], object]]:
-        """Return a request of each kind."""
+        """Return functions that send each kind of request."""
         token = self._seed.access_tokens[0]
         intake = {"Authorization": f"Bearer {self._database.key}", "Content-Type": _JSON}
         pages = {name: partial(self._page, path) for name, path in _PAGES.items()}
@@ -142,7 +142,7 @@ class _Client:
 def growth(
     databases: Sequence[LargeDatabase], *, times: int = TIMES
 ) -> Mapping[str, Sequence[float]]:
-    """Return the median of each kind of request for each database, in milliseconds."""
+    """Return the median time of each kind of request for each database, in milliseconds."""
     with ExitStack() as stack:
         clients = [stack.enter_context(_served(each, times)) for each in databases]
         kinds = [each.paths() for each in clients]
@@ -163,16 +163,16 @@ def _medians(asks: Sequence[Callable[[], object]], times: int) -> Sequence[float
 def processor_growth(
     databases: Sequence[LargeDatabase], *, times: int
 ) -> Mapping[str, Sequence[float]]:
-    """Return the processor time of the web process for each kind of request, in milliseconds.
+    """Return the web process's processor time for each kind of request, in milliseconds.
 
-    On SQLite that is all there is, and others who use the machine change it little.
+    On SQLite, this includes the database, and other load on the machine changes it little.
     """
     with ExitStack() as stack:
         clients = [stack.enter_context(_served(each, times)) for each in databases]
         kinds = [each.paths() for each in clients]
         spent = {}
         for name in kinds[0]:
-            # Pages take long enough for few to do.
+            # Pages take longer, so fewer requests are enough.
             each = times // 5 if name.startswith(("page", "home")) else times
             spent[name] = _spent(clients, [paths[name] for paths in kinds], each)
         return spent
@@ -193,7 +193,7 @@ def _spent(
 
 
 def start_seconds(databases: Sequence[LargeDatabase], *, times: int) -> Sequence[Sequence[float]]:
-    """Return how long the service takes to answer first, of several starts of each by turns."""
+    """Return the times until the first response, for several starts with each database in turn."""
     taken: list[list[float]] = [[] for _ in databases]
     for _ in range(times):
         for database, found in zip(databases, taken, strict=True):
@@ -207,7 +207,7 @@ def start_seconds(databases: Sequence[LargeDatabase], *, times: int) -> Sequence
 
 @contextmanager
 def _served(database: LargeDatabase, times: int) -> Iterator[_Client]:
-    """Serve a database as its operators do, with one web process."""
+    """Run a service on a database as operators do, with one web process."""
     live = _service(database, only="web", WEB_CONCURRENCY="1")
     each = times + _WARM
     counts = Counts(access_tokens=1, refresh_tokens=1, codes=each, device_codes=each)

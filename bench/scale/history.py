@@ -1,4 +1,4 @@
-"""What a database has when the service has been at work for long: alerts and tokens."""
+"""Fills a database with the alerts and tokens of a long-running service."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.support.service.live import SECRET_KEY, close_app
 from web.extensions import db
 from web.settings.reader import read_settings
 
-#: What every database has at least.
+#: Minimum number of rows in every database.
 LITTLE = 10_000
 _AT_ONCE = 50_000
 _TOKENS = text(
@@ -41,7 +41,7 @@ WHERE to_regclass('alert_iids_' || project_id) IS NOT NULL GROUP BY project_id
 
 
 def store_history(directory: Path, database_url: str, rows: int) -> None:
-    """Store so many alerts in the one project, and so many pairs of tokens; on Postgres alone."""
+    """Store alerts in the single project, and token pairs. Works only on Postgres."""
     settings = {
         "INSTANCE_PATH": str(directory),
         "DATABASE_URL": database_url,

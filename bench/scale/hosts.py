@@ -1,6 +1,6 @@
-"""Several hosts of Gatebell on one machine.
+"""Several Gatebell hosts on one machine.
 
-They share a Postgres, a store of counters and a secret key, and nothing else.
+They share only a Postgres, a store of counters and a secret key.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,21 +22,21 @@ from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
-#: What token checks and alerts need; nothing else is asked of several hosts.
+#: Number of rows for token checks and alerts, the only requests to several hosts.
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """All of them, running."""
+    """All running hosts."""
 
     lives: Sequence[LiveGatebell]
-    #: The same request is good at each of them.
+    #: Requests, which work with every host.
     shots: Mapping[Work, Shot]
     database_url: str
 
     def stored(self) -> tuple[int, int]:
-        """Return how many alerts are stored, and how many different numbers they have."""
+        """Return the number of stored alerts, and the number of their distinct alert numbers."""
         query = "SELECT count(*), count(DISTINCT (project_id, iid)) FROM alerts"
         with psycopg.connect(self.database_url) as connection:
             row = connection.execute(query).fetchone()
@@ -45,7 +45,7 @@ class Hosts:
 
 @contextmanager
 def running_hosts(count: int, directory: Path, database_url: str) -> Iterator[Hosts]:
-    """Start so many, each with one web process, one worker and a directory of its own."""
+    """Start `count` hosts, each with one web process, one worker and a separate directory."""
     with ExitStack() as stack:
         store = ValkeyServer()
         store.start()
@@ -71,7 +71,7 @@ def _made(count: int, directory: Path, database_url: str, store: str) -> Sequenc
     first = LiveGatebell(instance_path=paths[0], database_url=database_url)
     shared = {
         **LIFTED,
-        # What the first one has made for itself.
+        # The first host has generated the key.
         "SECRET_KEY": settings_of(first).secret_key,
         "RATELIMIT_STORAGE_URI": store,
         "WEB_CONCURRENCY": "1",

@@ -1,11 +1,12 @@
-"""Fills a Postgres of its own with as much as the service has after years, and measures it.
+"""Fills a separate Postgres with several years of data.
 
-`make bench-large` fills it and writes docs/evidence/scale.md. `--alerts 100000` is a short run of a
-minute; other tables follow the number of alerts. `--directory` keeps the database for the next run.
+`make bench-large` fills the database, measures it and writes docs/evidence/scale.md. `--alerts
+100000` is a short run of a minute; the sizes of other tables depend on the number of alerts.
+`--directory` keeps the database for the next run.
 
-Postgres selects the rows that it stores (`large_tables.py`): to make and to COPY them from here
-would take one of two processors. Indexes and unique constraints are made afterwards, and foreign
-keys are not checked meanwhile.
+Postgres itself generates the rows that it stores (`large_tables.py`). Generating and copying them
+from this process would occupy one of two processors. Indexes and unique constraints are created
+afterwards, and foreign keys are not checked during the load.
 """
 
 import json
@@ -37,7 +38,7 @@ from web.settings.reader import Settings, read_settings
 
 SECRET_KEY = "of a database that is thrown away, thrown away"  # noqa: S105
 PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away
-#: It is filled once, and measured by one client.
+#: Server settings for a database that is filled once and measured by one client.
 _SERVER = (
     "fsync = off",
     "full_page_writes = off",
@@ -49,10 +50,10 @@ _SERVER = (
     "maintenance_work_mem = '768MB'",
     "work_mem = '16MB'",
     "max_connections = 200",
-    # What is not analyzed is to stay so until we say otherwise.
+    # Tables stay without statistics until the benchmark analyzes them.
     "autovacuum = off",
 )
-#: What one client asks for all at once.
+#: Rate limits that a single client would exceed.
 _LIMITED = (
     *("API", "OAUTH", "PAGE", "USERS_API", "USER_API", "PROJECTS_API", "PROJECT_API"),
     *("GROUPS_API", "GROUP_API", "GROUP_PROJECTS_API", "MEMBERS_API", "RELEASE_CHECK"),
@@ -85,16 +86,16 @@ SELECT project_id, (created_at AT TIME ZONE 'UTC')::date, coalesce(environment, 
 
 @dataclass(frozen=True, kw_only=True)
 class LargeDatabase:
-    """One that was filled, and who can ask it."""
+    """A filled database, with credentials for requests."""
 
     url: str
     directory: Path
     sizes: Sizes
-    #: An administrator's token with every scope, and a client.
+    #: Administrator's token with all scopes, and a client.
     token: str
     client_id: str
     client_secret: str
-    #: The address and the key of the integration of the large project.
+    #: URL and key of the integration in the large project.
     intake: str
     key: str
     ids: Mapping[str, int]
@@ -102,12 +103,12 @@ class LargeDatabase:
     index_seconds: float = 0
 
     def settings(self) -> Settings:
-        """Return those of a service on it."""
+        """Return the settings of a service that uses this database."""
         return settings_of(self.url, self.directory)
 
 
 def settings_of(url: str, directory: Path) -> Settings:
-    """Return those of a service on a database that is thrown away."""
+    """Return the settings of a service with a temporary database."""
     return read_settings(
         {
             "BASE_URL": "http://localhost",
@@ -122,7 +123,7 @@ def settings_of(url: str, directory: Path) -> Settings:
 
 @contextmanager
 def large_server(directory: Path | None) -> Iterator[tuple[Postgres, Path]]:
-    """Start a Postgres in a directory, which is kept if it was named."""
+    """Start a Postgres in a directory, which is kept if it was given."""
     place = directory or Path(mkdtemp(prefix="gatebell-large-"))
     place.mkdir(parents=True, exist_ok=True)
     server = get_server(place / "data", cleanup_mode=None)
@@ -145,9 +146,9 @@ def filled(
     url: Callable[[], str],
     fill: Callable[[LargeDatabase], LargeDatabase],
 ) -> LargeDatabase:
-    """Return the database of these sizes in a directory, which is filled unless it was before.
+    """Return the database of these sizes in a directory, and fill it unless it is already filled.
 
-    `url` makes an empty one, and `fill` fills it.
+    `url` creates an empty database, and `fill` fills it.
     """
     facts = place / f"large-{sizes.alerts}.json"
     if facts.exists():
@@ -179,7 +180,7 @@ def fill_postgres(database: LargeDatabase) -> LargeDatabase:
 
 
 def _founded(url: str, directory: Path, sizes: Sizes) -> LargeDatabase:
-    """Make by commands of the service what its first week brings."""
+    """Create the initial objects with commands of the service."""
     settings = settings_of(url, directory)
     migrate(settings)
     app = create_app(settings)
@@ -237,7 +238,7 @@ def _of_commands(app: Flask, url: str, directory: Path, sizes: Sizes) -> LargeDa
 
 
 def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
-    """Fill all tables; return the ids of what was made, and the statements of the indexes."""
+    """Fill all tables; return the ids of the created objects, and the statements of the indexes."""
     tables = [each.name for each in LARGE]
     with connected(database.url) as connection:
         made_later = _without_indexes(connection, [*tables, "alert_search", "users"])
@@ -261,7 +262,7 @@ def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
 
 
 def ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
-    """Return what the commands made, by the names that statements know it by."""
+    """Yield the ids of the objects that the commands created, with the names used in statements."""
     for name in ("large", "paging"):
         path = f"acme/{name}"
         of_its = (
@@ -280,7 +281,7 @@ def ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
 
 
 def first_ids(connection: Any) -> dict[str, int]:
-    """Return the ids from which the next tables are filled, once there are projects."""
+    """Return the ids at which the next tables start, once the projects exist."""
     small = _one(connection, "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'")
     ids = {"first_small": small, "first_grant": 1_000, "first_shape": 1_000}
     for name, table in {
@@ -304,13 +305,13 @@ def _last_id(connection: Any, table: str) -> int:
 
 
 def _one(connection: Any, query: str) -> int:
-    """Return the number that a query finds, by a connection of either driver."""
+    """Return the number that a query finds, with a connection of either driver."""
     row = connection.execute(query).fetchone()
     return int(row[0]) if row else 0
 
 
 def _without_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> Sequence[str]:
-    """Drop all but the primary keys, and return the statements that make them again."""
+    """Drop all indexes except primary keys, and return the statements that create them again."""
     made_later = []
     for table, name, index, made_as in connection.execute(_LATER, (tables,)).fetchall():
         if made_as:
@@ -333,7 +334,7 @@ def _fill_one(database: LargeDatabase, ids: Mapping[str, int], table: Large) -> 
 
 
 def _search(database: LargeDatabase, part: int, alerts: Future[None]) -> None:
-    """Fill a part of the search index as the trigger of new alerts does, whose words these are."""
+    """Fill a part of the search table with the statement of the trigger for new alerts."""
     alerts.result()
     each = database.sizes.alerts // _SEARCH_SLICES
     with connected(database.url) as connection:
@@ -357,7 +358,7 @@ def _in_parallel(url: str, statements: Sequence[str]) -> None:
 def _run(url: str, statement: str) -> None:
     began = perf_counter()
     with connected(url) as connection:
-        # Two are made at once, on two processors.
+        # Two indexes are created at a time on two processors.
         connection.execute("SET max_parallel_maintenance_workers = 0")
         connection.execute(statement)
     took = perf_counter() - began
@@ -366,7 +367,7 @@ def _run(url: str, statement: str) -> None:
 
 
 def _finish(url: str) -> None:
-    """Let new rows have numbers after the stored ones."""
+    """Set the sequences, so that new rows get ids after the stored ones."""
     with connected(url) as connection:
         for table, sequence in connection.execute(_SEQUENCES).fetchall():
             connection.execute(
@@ -378,7 +379,7 @@ def _finish(url: str) -> None:
 
 @contextmanager
 def connected(url: str) -> Iterator[psycopg.Connection]:
-    """Connect to a database, with a commit after each statement."""
+    """Connect to a database in autocommit mode."""
     address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(address, autocommit=True) as connection:
         yield connection

@@ -1,4 +1,4 @@
-"""Writes docs/evidence/scale.md from what was measured on a large database."""
+"""Writes docs/evidence/scale.md from the measurements of a large database."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,30 +22,31 @@ JOIN pg_class AS c ON c.oid = x.indrelid
 JOIN pg_stat_user_indexes AS s ON s.indexrelid = i.oid
 WHERE c.reltuples > %s ORDER BY pg_relation_size(i.oid) DESC
 """
-#: Of a page of a list, in milliseconds.
+#: Maximum time of a list page in milliseconds.
 GOAL_MS = 100.0
 _NONE = "-"
-#: Larger databases are only analyzed: to vacuum them takes longer than to fill them.
+#: Number of alerts above which a database is only analyzed, since vacuuming takes longer than
+#: filling.
 _VACUUMED = 3_000_000
-#: What is not there does not count, but what takes too long does.
+#: Statuses of counted responses: missing pages do not count, but timeouts do.
 _COUNTED = (HTTPStatus.OK, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What one run found."""
+    """The results of a run."""
 
     database: LargeDatabase
-    #: The walk, and the jobs, never analyzed and analyzed.
+    #: Results of the page walk and the jobs, before and after the database was analyzed.
     before: Sequence[Asked]
     after: Sequence[Asked]
-    #: The numbers of alerts that were compared, and medians by the kind of request.
+    #: Numbers of alerts in the compared databases, and medians by kind of request.
     compared: Sequence[int]
     growth_before: Mapping[str, Sequence[float]]
     growth_after: Mapping[str, Sequence[float]]
-    #: How often requests were compared.
+    #: Number of compared requests.
     times: int
-    #: What it ran on, and how busy that was before.
+    #: Description of the machine, and its load before the run.
     machine: str
     noise: str
 
@@ -142,7 +143,7 @@ def _growth(measured: Measured) -> Iterator[str]:
 
 
 def growth_table(measured: Measured) -> Iterator[str]:
-    """Yield the lines of the table of what was compared."""
+    """Yield the lines of the comparison table."""
     found = {"never": measured.growth_before, "analyzed": measured.growth_after}
     numbers = " | ".join(f"{each:,}" for each in measured.compared)
     heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
@@ -198,7 +199,7 @@ def _jobs(measured: Measured) -> Iterator[str]:
     before = {each.address: each for each in measured.before if each.rule.startswith("job ")}
     for each in measured.after or measured.before:
         if each.rule.startswith("job "):
-            # Two statements may look the same in short.
+            # Two shortened statements may look the same.
             analyzed = f"{each.milliseconds:,.0f}" if measured.after else _NONE
             same = before.get(each.address)
             never = f"{same.milliseconds:,.0f}" if same else _NONE
@@ -248,11 +249,11 @@ def _by_rule(asked: Sequence[Asked]) -> Mapping[str, list[Asked]]:
 
 
 def _plain(plan: str) -> str:
-    """Return a plan whose names are no code: they are made by rules, and stand in no file."""
+    """Return a plan without code formatting, since its names appear in no file."""
     return plan.replace("`", "")
 
 
 def shown_address(address: str) -> str:
-    """Return an address or a statement as a cell of a table."""
+    """Return a URL or a statement as a cell of a table."""
     short = address if len(address) <= 110 else f"{address[:109]}…"  # noqa: PLR2004 - of a cell
     return short.replace("|", "\\|")

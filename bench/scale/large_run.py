@@ -35,14 +35,14 @@ from web.database.schema import migrate
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "scale.md"
 _FEW = 10_000
 _STARTS = 5
-#: For a machine that has just filled a database.
+#: Maximum time in seconds for the machine to become idle after the fill.
 _PATIENCE_SECONDS = 60.0
-#: Of each arrangement of writers.
+#: Duration of the measurement for each number of web processes in seconds.
 _WRITING_SECONDS = 20.0
 
 
 def main() -> None:
-    """Measure, and write the document."""
+    """Run the measurements and write the document."""
     asked = _arguments()
     if asked.sqlite:
         measure_sqlite(asked)
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def measure_postgres(asked: Namespace) -> None:
-    """Measure Postgres, and write all of the document but its last section."""
+    """Measure Postgres, and write the document except for its last section."""
     with ExitStack() as stack:
         postgres, place = stack.enter_context(large_server(asked.directory))
         databases = [_on_postgres(postgres, place, each) for each in (_FEW, asked.alerts)]
@@ -62,7 +62,7 @@ def measure_postgres(asked: Namespace) -> None:
             sizes = (_FEW, asked.larger_alerts)
             compared = [_on_postgres(its_postgres, its_place, each) for each in sizes]
         for each in (*databases, *compared):
-            # One that was filled by an earlier release.
+            # An earlier release may have filled the database.
             migrate(each.settings())
         before = _once(place / "never.json", lambda: _walked(large, asked.ways))
         busy = _once(place / "busy.json", partial(wait_for_calm, _PATIENCE_SECONDS))
@@ -105,7 +105,7 @@ def measure_sqlite(asked: Namespace) -> None:
         compare = partial(processor_growth, databases, times=asked.times)
         starts = _once(place / "starts.json", lambda: start_seconds(databases, times=_STARTS))
         growth_before = _once(place / "growth-never.json", compare)
-        # Only before it is analyzed: nothing in the service does that on SQLite.
+        # The walk runs only before the analysis, because the service never analyzes SQLite.
         walked = _once(place / "never.json", lambda: _walked(large, asked.ways))
         for each in databases:
             analyze(each.url)
@@ -136,7 +136,7 @@ def measure_sqlite(asked: Namespace) -> None:
 
 
 def _waits(place: Path) -> dict[int, list[dict[str, Any]]]:
-    """Let others write at the same time, to one web process and to two."""
+    """Measure requests during concurrent writes, with one web process and with two."""
     return {
         processes: [
             asdict(each)
@@ -149,7 +149,7 @@ def _waits(place: Path) -> dict[int, list[dict[str, Any]]]:
 
 
 def _once(file: Path, measure: Callable[[], Any]) -> Any:
-    """Measure, or read what an earlier run found that was interrupted after it."""
+    """Run a measurement, or return its stored result from an earlier, interrupted run."""
     if not file.exists():
         began = perf_counter()
         found = measure()
@@ -159,7 +159,7 @@ def _once(file: Path, measure: Callable[[], Any]) -> Any:
 
 
 def _walked(database: LargeDatabase, ways: int) -> Sequence[dict[str, Any]]:
-    """Walk, and run the jobs."""
+    """Request all pages and run the jobs."""
     app = create_app(database.settings())
     try:
         walk = Walk(app, database, ways=ways)

@@ -1,7 +1,7 @@
-"""Fills SQLite as `large.py` fills Postgres, and looks at what it is asked.
+"""Fills SQLite with the same data as `large.py`, and examines its query plans.
 
-Rows are stored through the schema as it is migrated: indexes are kept and triggers run, which fill
-the words to search, the counts of days and the environments.
+Rows are stored with all migrations applied: indexes are maintained, and triggers fill the search
+tables, daily counts and environments.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from bench.scale.sqlite_tables import (
 )
 from domain.core.clock import system_clock
 
-#: It is filled once, by one connection, and thrown away if that fails.
+#: Pragmas for a database that is filled once by a single connection, and deleted if that fails.
 _QUICK = (
     "PRAGMA journal_mode = OFF",
     "PRAGMA synchronous = OFF",
@@ -39,7 +39,7 @@ _QUICK = (
     "PRAGMA cache_size = -1000000",
 )
 _AFTERWARDS = (
-    # Old alerts have no news for those who follow them.
+    # The followers of alerts do not need the changes of old alerts.
     "DELETE FROM alert_changes",
     """
     INSERT INTO alert_counters (project_id, last_iid)
@@ -50,7 +50,7 @@ _AFTERWARDS = (
 
 
 def filled_sqlite(place: Path, sizes: Sizes) -> LargeDatabase:
-    """Return the database of these sizes in a directory, which is filled unless it was before."""
+    """Return the database of these sizes, and fill it unless it is already filled."""
     file = place / f"sqlite-{sizes.alerts}.db"
     return filled(place, sizes, url=lambda: f"sqlite:///{file}", fill=_fill)
 
@@ -69,7 +69,7 @@ def _fill(database: LargeDatabase) -> LargeDatabase:
             if table is None:
                 ids |= first_ids(connection)
                 continue
-            if table.name == "deployments":  # triggers have made the environments of alerts
+            if table.name == "deployments":  # triggers have created the environments of the alerts
                 ids["environment"] = first_environment(connection)
             since = perf_counter()
             stored = connection.execute(table.statement(database.sizes, ids)).rowcount
@@ -90,25 +90,25 @@ def _md5(value: object) -> str:
 
 @contextmanager
 def opened(url: str) -> Iterator[sqlite3.Connection]:
-    """Open a database beside the service, with a commit after each statement."""
+    """Open a database in autocommit mode, without the service."""
     file = make_url(url).database or ""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         yield connection
 
 
 def bytes_of(url: str) -> int:
-    """Return the size of the file of a database."""
+    """Return the file size of a database."""
     return Path(make_url(url).database or "").stat().st_size
 
 
 def analyze(url: str) -> None:
-    """Let SQLite look how the values of each index are distributed."""
+    """Collect SQLite's statistics about the values of each index."""
     with opened(url) as connection:
         connection.execute("ANALYZE")
 
 
 def plan_of(url: str, query: str, values: Any) -> str:
-    """Return how SQLite answers: what it reads whole and sorts, or else where it looks."""
+    """Return SQLite's query plan: the full scans and sorts, or all steps if there are none."""
     with opened(url) as connection:
         steps = connection.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()
     told: Sequence[str] = [step[3] for step in steps]

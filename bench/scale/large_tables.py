@@ -1,18 +1,19 @@
-"""What a large database has in each table: statements that Postgres fills itself by.
+"""The data of a large database: statements with which Postgres fills its own tables.
 
-Rows follow from their numbers alone, so that the same sizes give the same rows; only their times
-end now. Nine tenths of the alerts are older than `DELIVERY_KEEP_DAYS`, and have the delivery that
-opened them; the newest tenth has all other deliveries: so it looks after a year with pruning.
+Rows depend only on their numbers, so that equal sizes give equal rows; only their times are
+relative to now. Nine tenths of the alerts are older than `DELIVERY_KEEP_DAYS`, and only have the
+delivery that opened them. The newest tenth has all other deliveries. The database therefore looks
+like one that was pruned for a year.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-#: Of every alert, how old it is: a year in all, the newest tenth in the last 29 days.
+#: Age of each alert: a year in total, and the last 29 days for the newest tenth.
 _ALERT_AGE = """CASE WHEN a > {old} THEN interval '29 days' * (({alerts} - a)::float / {newest})
     ELSE interval '31 days' + interval '334 days' * (({old} - a)::float / {old}) END"""
-#: Whose it is: most belong to the one large project, or to the one that pages; each other project
-#: has a few.
+#: Project of each alert: most belong to the large project or to the project that pages. Every other
+#: project has a few.
 _PROJECT = """CASE WHEN a % 10 < 4 THEN {large} WHEN a > {old} AND a % 10 < 8 THEN {paging}
     WHEN a % 10 < 7 THEN {large} ELSE {first_small} + (a / 10) % {small} END"""
 _INTEGRATION = """CASE WHEN p = {large} THEN {large_integration}
@@ -34,22 +35,23 @@ _PAGED = f"""{_ALERTS} WHERE p = {{paging}}"""
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How many rows the large tables get."""
+    """The row counts of the large tables."""
 
     alerts: int = 10_000_000
     deliveries: int = 30_000_000
     users: int = 1_000_000
     tokens: int = 5_000_000
-    #: Projects with a few alerts each, beside the large one and the one that pages.
+    #: Number of projects with a few alerts each, besides the large project and the project that
+    #: pages.
     small: int = 3_000
 
     @property
     def grants(self) -> int:
-        """Authorizations: each has two pairs, and every second one a personal access token."""
+        """Number of authorizations, each with two token pairs; half have a personal token."""
         return self.tokens * 2 // 5
 
     def numbers(self) -> dict[str, int]:
-        """Return the numbers that statements name."""
+        """Return the numbers that statements refer to."""
         newest = self.alerts // 10
         old = self.alerts - newest
         reports = (self.deliveries - old) // newest
@@ -62,25 +64,25 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Large:
-    """A table, and how it is filled."""
+    """A table, and the statement that fills it."""
 
     name: str
     columns: str
-    #: What is selected, from what.
+    #: Rest of the statement after SELECT.
     select: str
-    #: How many numbers it is filled from; the first is 1.
+    #: Function that returns how many numbers the rows are generated from. The first number is 1.
     count: Callable[[Sizes], int]
-    #: Whether triggers of the table are to run: they are quick where rows are few.
+    #: Whether the triggers of the table run, which is fast for few rows.
     with_triggers: bool = False
 
     def statement(self, sizes: Sizes, ids: Mapping[str, int]) -> str:
-        """Return the statement that fills it; `ids` are those of what was made before."""
+        """Return the statement that fills the table; `ids` are the ids of earlier objects."""
         numbers = {"first": 1, "last": max(self.count(sizes), 1), **sizes.numbers(), **ids}
         filled = self.select.format(**numbers)
         return f"INSERT INTO {self.name} ({self.columns}) SELECT {filled}"
 
 
-#: Small ones that others refer to, in order.
+#: Small tables that other tables refer to, in order.
 FOUNDATIONS: Sequence[Large] = (
     Large(
         name="users",
@@ -115,7 +117,7 @@ ORDER BY n""",
         with_triggers=True,
     ),
 )
-#: With the ids that the foundations got.
+#: Tables that need the ids of the foundations.
 NEXT: Sequence[Large] = (
     Large(
         name="alert_counters",

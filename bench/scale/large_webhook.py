@@ -1,4 +1,4 @@
-"""One large webhook: how long it takes, and that the answer is whole."""
+"""Measures one large webhook, and checks that the response is complete."""
 
 from http import HTTPStatus
 from time import perf_counter
@@ -10,7 +10,7 @@ from tests.support.alerts.senders import Endpoint
 
 
 def send_large_webhook(endpoint: Endpoint, run: Run) -> Sample:
-    """Send one; all three latencies are the time that it took, the rate is in webhooks."""
+    """Send a webhook; all three latencies are its duration, and the rate counts webhooks."""
     body = large_webhook(run.number)
     began = perf_counter()
     answer = endpoint.post(body)

@@ -1,10 +1,10 @@
-"""One host against several that share a Postgres and a store of counters: `make bench-scale`.
+"""Compares one host with several that share Postgres and a store of counters: `make bench-scale`.
 
-A host is one web process and one worker, with a directory of its own. wrk keeps the same number of
-connections in both arrangements, to one host or split over all, in interleaved rounds. What hosts
-add can be seen only where cores are idle, so the report says how busy each of them was. That two
-hosts are one service is shown by `tests/operations/test_two_hosts.py`; here the numbers of alerts
-are looked at once more after the load.
+A host is one web process and one worker with a separate directory. wrk keeps the same number of
+connections in both arrangements, to one host or split over all hosts, in interleaved rounds.
+Additional hosts can only help if cores are idle, so the report shows the load of each core.
+`tests/operations/test_two_hosts.py` shows that two hosts act as one service. Here only the alert
+numbers are checked after the load.
 
     python -m bench.scale.scale_out --rounds 5 --seconds 4 --hosts 2 --pin
 """
@@ -42,7 +42,7 @@ _STOPPED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """Everything that runs: one host alone, and all of them."""
+    """The running hosts and their arrangements: a single host, and all hosts."""
 
     hosts: Hosts
     arrangements: tuple[Arrangement, ...]
@@ -51,20 +51,20 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     works: tuple[Work, ...]
     rounds: int
     seconds: int
     hosts: int
-    #: Keep each host on one core.
+    #: Whether to pin each host to one core.
     pin: bool
-    #: Report even if the machine had other things to do.
+    #: Whether to report results from a busy machine.
     anyway: bool
 
 
 def read_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
-    """Read the command line."""
+    """Parse the command line."""
     parser = ArgumentParser(
         prog="python -m bench.scale.scale_out",
         description="Measure one host against several that share a database.",
@@ -88,8 +88,8 @@ def read_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and report; return 3 if the machine is too busy, 1 if alerts are stored wrongly."""
-    # Else whoever stops this would leave the hosts behind.
+    """Run the benchmark; return 3 if the machine is too busy, 1 if alerts were stored wrongly."""
+    # Without a handler, SIGTERM would leave the hosts running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     options = read_options(arguments)
     find_wrk()
@@ -135,7 +135,7 @@ def _findings(arrangements: Sequence[Arrangement], options: ScaleOptions) -> Ite
         for each in arrangements:
             each.measure(work, 1)
         for number in range(options.rounds):
-            # There and back, so that none always comes after the other.
+            # The order alternates, so that no arrangement always follows the other.
             for each in arrangements if number % 2 == 0 else reversed(arrangements):
                 look = each.measure(work, options.seconds)
                 looks[len(each.lives)].append(look)

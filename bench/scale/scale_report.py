@@ -1,4 +1,4 @@
-"""What several hosts came to, as Markdown and as JSON."""
+"""The report on several hosts as Markdown and JSON."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ from bench.machine import Machine
 from bench.rounds import TIMES
 from bench.workloads import Work
 
-#: Of one core; with less than this idle, nothing can be added.
+#: Number of idle cores below which additional hosts cannot help.
 _IDLE = 0.25
 _PROGRAMS = (WEB, WORKERS, POSTGRES, LOAD, OTHERS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleReport:
-    """Everything that there is to say."""
+    """The content of the report."""
 
     moment: datetime
     machine: Machine
@@ -26,21 +26,21 @@ class ScaleReport:
     seconds: int
     is_pinned: bool
     findings: Sequence[Finding]
-    #: Alerts answered, alerts stored, and how many different numbers these have.
+    #: Number of accepted alerts, of stored alerts, and of distinct alert numbers.
     answered: int
     stored: int
     numbers: int
-    #: Why not to trust this; empty if there is no reason.
+    #: Reasons not to trust the results. Empty if there are none.
     doubts: Sequence[str]
 
     @property
     def is_sound(self) -> bool:
-        """Whether what was answered is stored, each alert with a number of its own."""
+        """Whether all accepted alerts are stored, each with a unique number."""
         return self.answered <= self.stored == self.numbers
 
 
 def as_markdown(report: ScaleReport) -> str:
-    """Write the whole report."""
+    """Return the report as Markdown."""
     lines = [*_head(report)]
     for work in dict.fromkeys(each.work for each in report.findings):
         lines += _work(work, [each for each in report.findings if each.work is work])
@@ -90,7 +90,7 @@ def _work(work: Work, findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def bound_of(alone: Finding) -> str:
-    """Say how much more the machine has room for than what one host does."""
+    """Return a sentence on the headroom of the machine beyond the load of one host."""
     cores, busy = len(alone.cores), sum(alone.cores)
     ours, idle = busy - alone.spent[OTHERS], max(0.0, cores - busy)
     most = (ours + idle) / max(ours, 0.01)
@@ -115,7 +115,7 @@ def _numbers(report: ScaleReport) -> Iterator[str]:
 
 
 def as_json(report: ScaleReport) -> str:
-    """Write every single run as well."""
+    """Return the report as JSON, including every single run."""
     return json.dumps(
         {
             **asdict(report),

@@ -1,4 +1,4 @@
-"""A long load of everything in turn, to see whether the web processes grow."""
+"""A long load with all kinds of requests in turn, to find out whether web processes grow."""
 
 import sys
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ from bench.samples import CannotMeasureError, Measure
 from bench.workloads import COMPARED, Work
 
 _RUN_SECONDS = 5
-#: Work for which nothing runs out.
+#: Kinds of requests that use no prepared values.
 _WORKS = tuple(work for work in COMPARED if work not in {Work.CODE, Work.REFRESH, Work.LARGE})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Soak:
-    """How large the largest worker was, in MiB, after each turn through all work."""
+    """The memory of the largest worker in MiB, after each turn through all kinds of requests."""
 
     minutes: int
     memory: tuple[float, ...]
-    #: Wrong answers, and runs without any.
+    #: Number of wrong responses, and of runs without responses.
     errors: int
 
     @property
     def growth(self) -> float:
-        """MiB from the end of the first fifth, when all is warm, to the end."""
+        """Growth in MiB from the end of the first fifth, when the server is warm, to the end."""
         return self.memory[-1] - self.memory[len(self.memory) // 5]
 
 
 def soak(contender: Contender, minutes: int) -> Soak:
-    """Load it for so many minutes, and at least one turn."""
+    """Load a contender for `minutes` minutes, and for at least one turn."""
     sys.stdout.write(f"Soaking {contender.name} for {minutes} minutes\n")
     sys.stdout.flush()
     deadline = monotonic() + minutes * 60

@@ -1,4 +1,4 @@
-"""Writes the section on SQLite of docs/evidence/scale.md."""
+"""Writes the section on SQLite in docs/evidence/scale.md."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,35 +10,35 @@ from bench.scale.walk import Asked
 from bench.scale.writers import REFRESHERS, SENDERS, Waits
 
 _HEADING = "\n## SQLite\n"
-#: Lists of which the table tells, in milliseconds.
+#: Milliseconds above which a list appears in the table.
 _SLOW_MS = 500.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredSqlite:
-    """What one run found."""
+    """The results of a run."""
 
     measured: Measured
-    #: In how many ways each address was asked for.
+    #: Maximum number of query variants for each URL.
     ways: int
-    #: Bytes of the file of the large database.
+    #: Size of the large database file in bytes.
     size: int
-    #: From the command to the first answer in seconds, of each start of each database.
+    #: Seconds from the start command to the first response, for each start with each database.
     starts: Sequence[Sequence[float]]
     seconds: float
-    #: By the number of web processes.
+    #: Results by number of web processes.
     writers: Mapping[int, Sequence[Waits]]
     day: str
 
 
 def sqlite_section(document: str) -> str:
-    """Return the section of a document, or nothing if it has none."""
+    """Return the section of a document, or an empty string if it has none."""
     _, heading, section = document.partition(_HEADING)
     return heading + section
 
 
 def with_section(document: str, section: str) -> str:
-    """Return the document with this section in the end, instead of the one that it has."""
+    """Return the document with this section at the end, in place of an existing one."""
     return document.partition(_HEADING)[0].rstrip("\n") + "\n" + section
 
 

@@ -1,7 +1,7 @@
-"""What a large database has in each table, as SQLite selects it: see `large_tables.py`.
+"""The data of a large SQLite database. See `large_tables.py` for Postgres.
 
-Columns and numbers of rows are those of Postgres; only the expressions differ. What triggers fill
-(words to search, counts of days, environments) is left to them.
+The columns and row counts are the same as for Postgres; only the expressions differ. Triggers fill
+the search tables, daily counts and environments.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ _NUMBERS = (
 
 
 def _ago(seconds: str) -> str:
-    """Return the moment so many seconds ago as SQLAlchemy stores it."""
+    """Return an SQL expression for the time `seconds` ago, in SQLAlchemy's format."""
     return f"strftime('%Y-%m-%d %H:%M:%f000', {{now}} - ({seconds}), 'unixepoch')"
 
 
 _NOW = _ago("0")
-#: Of every alert, how old it is in seconds, whose it is, and by which integration it came.
+#: Age of each alert in seconds, its project and its integration.
 _AGE = f"""CASE WHEN a > {{old}} THEN {29.0 * _DAY} * ({{alerts}} - a) / {{newest}}
     ELSE {31.0 * _DAY} + {334.0 * _DAY} * ({{old}} - a) / {{old}} END"""
 _PROJECT = """CASE WHEN a % 10 < 4 THEN {large} WHEN a > {old} AND a % 10 < 8 THEN {paging}
@@ -42,7 +42,7 @@ _STATUS = """CASE WHEN a % 100 = 0 THEN 'triggered' WHEN a % 500 = 1 THEN 'ackno
 
 
 def _spread(days: int) -> str:
-    """Return how many seconds ago each row is: the first so many days, the last none."""
+    """Return an SQL expression for the age in seconds, which decreases from `days` days to 0."""
     return f"{days * _DAY}.0 * ({{last}} - n) / {{last}}"
 
 

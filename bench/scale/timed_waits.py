@@ -1,9 +1,10 @@
-"""Runs a program of the service that writes to SQLite, and notes each wait for the write lock.
+"""Runs a program of the service on SQLite, and records each wait for the write lock.
 
     python -m bench.scale.timed_waits FILE worker
     python -m bench.scale.timed_waits FILE prune
 
-Each line of the file is the milliseconds of a wait, or `busy` where it was in vain.
+Each line of the file is the duration of a wait in milliseconds, or `busy` if the lock was not
+obtained.
 """
 
 import sys
@@ -20,7 +21,7 @@ BUSY = "busy"
 
 
 def main(file: str, program: str) -> None:
-    """Note the waits of a program until it ends."""
+    """Record the waits of a program until it ends."""
     with Path(file).open("a", encoding="utf-8", buffering=1) as notes:
         _note_waits(notes)
         if program == "worker":

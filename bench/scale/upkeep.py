@@ -1,4 +1,4 @@
-"""What the periodic jobs of the worker ask of a large database, and how long they take."""
+"""Measures the worker's periodic jobs on a large database."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -20,7 +20,7 @@ from web.jobs.retention import (
 )
 from web.settings.reader import Settings
 
-#: Nothing of theirs is due in what was filled: so this is what each turn costs.
+#: Periodic jobs. Nothing in the database is due, so the measured time is the cost of every turn.
 _JOBS: Mapping[str, Callable[[Settings], object]] = {
     "prune, the first of a day": prune_database,
     "prune": partial(prune_database, kept=KeptDeliveries()),
@@ -34,7 +34,7 @@ _JOBS: Mapping[str, Callable[[Settings], object]] = {
 
 
 def jobs_at_work(app: Flask, database: LargeDatabase, walk: Walk) -> Iterator[Asked]:
-    """Run each job twice, and look at the second turn, with a line for each slow statement."""
+    """Run each job twice; yield the results of the second turn and of its slow statements."""
     for name, run in _JOBS.items():
         with app.app_context():
             run(database.settings())

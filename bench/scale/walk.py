@@ -1,8 +1,7 @@
-"""Asks a large database for every list that there is, and looks at how it answers.
+"""Requests every list of a service on a large database, and examines its queries.
 
-Addresses come from the service's own map of URLs. How a list can be asked comes from the
-description of the API, and on pages from their own links and forms; so nothing is left out because
-nobody thought of it here.
+The URLs come from the service's URL map. The query parameters come from the API description. For
+pages, they come from their own links and forms. This way, no list is forgotten.
 """
 
 import re
@@ -30,22 +29,23 @@ from web.extensions import db
 from web.http.transactions import begin_to_write
 
 _TIMES = 3
-#: A statement that takes less is not explained.
+#: Milliseconds below which a statement is not explained.
 _SLOW_STATEMENT_MS = 3.0
-#: A request that takes less, or longer, is asked once.
+#: Durations below or above which a request is sent only once.
 _SHORT_MS, _LONG_MS = 50.0, 2_000.0
-#: Rows of a table that make it large.
+#: Number of rows above which a table counts as large.
 LARGE_ROWS = 5_000
-#: In how many ways each address is asked for: itself, parameters, links and choices of its page.
+#: Maximum number of variants of a URL: without a query, with parameters, and with links and choices
+#: of its page.
 MOST_WAYS = 40
-#: After so many seconds for an address, no other way is begun.
+#: Seconds for a URL after which no further variant is requested.
 _ENOUGH_SECONDS = 60.0
 _LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
 _FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
 _SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
 _OPTION = re.compile(r'<option[^>]*value="([^"]*)"')
 _VARIABLE = re.compile(r"<(?:[^:<>]+:)?([a-z_]+)>")
-#: What parameters of these names are asked for; by enum, others have their values there.
+#: Values for parameters with these names. Parameters with an enum use its values.
 _WORDS: Mapping[str, Sequence[str]] = {
     "search": ("disk", "4711", "person 77", "zebra"),
     "username": ("user-77",),
@@ -60,25 +60,25 @@ _WORDS: Mapping[str, Sequence[str]] = {
     "created_after": ("2026-01-01T00:00:00Z",),
     "created_before": ("2026-06-01T00:00:00Z",),
 }
-#: They end something, write files of any size, or wait for others.
+#: Paths that are skipped because they end something, write large files, or wait for others.
 _LEFT_OUT = ("/users/", "/logout", "/api/graphql", "/oauth/authorize", "/static", "/metrics")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request, and what it cost."""
+    """A request and its cost."""
 
     rule: str
     address: str
     status: int
     milliseconds: float
-    #: How many rows its slow statements read, by the tables that they read most of.
+    #: Number of rows that the slow statements read, and the number of statements.
     rows: int = 0
     statements: int = 0
-    #: Of its slowest statement.
+    #: Duration and plan of the slowest statement.
     slowest_ms: float = 0
     plan: str = ""
-    #: Large tables that are read whole, with how many rows.
+    #: Large tables that are scanned completely, with their row counts.
     whole: Mapping[str, int] = field(default_factory=dict)
     statement: str = ""
 
@@ -92,7 +92,7 @@ class _Sent:
 
 @contextmanager
 def timed_statements() -> Iterator[list[_Sent]]:
-    """Collect the statements that are sent to the database, and how long each took."""
+    """Collect the statements that are sent to the database, with their durations."""
     found: list[_Sent] = []
     execute, execute_on_sqlite = psycopg.Cursor.execute, DeadlineCursor.execute
     work = DeadlineSqliteConnection.work
@@ -108,7 +108,7 @@ def timed_statements() -> Iterator[list[_Sent]]:
         found.append(_Sent(query, values, 0.0))
         return execute_on_sqlite(cursor, query, values)
 
-    # SQLite looks for most rows only when they are fetched.
+    # SQLite searches most rows only when they are fetched.
     def add_time(connection: Any, doing: Any) -> Any:
         began = perf_counter()
         try:
@@ -125,7 +125,7 @@ def timed_statements() -> Iterator[list[_Sent]]:
 
 
 class Walk:
-    """Asks a service on a large database in this process, as an administrator of its projects."""
+    """Requests pages of a service in this process, as an administrator of its projects."""
 
     def __init__(self, app: Flask, database: LargeDatabase, *, ways: int = MOST_WAYS) -> None:
         """Sign in."""
@@ -136,7 +136,7 @@ class Walk:
         self._described = _described(self._api, database)
 
     def all(self) -> Iterator[Asked]:
-        """Ask for everything, each address in each way."""
+        """Request every URL in each variant."""
         rules = {
             rule.rule
             for rule in self._app.url_map.iter_rules()
@@ -149,7 +149,7 @@ class Walk:
             seen, began = {address}, perf_counter()
             first, text = self.ask(rule, address)
             yield first
-            if first.status != HTTPStatus.OK:  # what is not there has no variants
+            if first.status != HTTPStatus.OK:  # a missing page has no variants
                 continue
             for variant in self._variants(rule, address, text):
                 is_over = len(seen) >= self._ways or perf_counter() - began > _ENOUGH_SECONDS
@@ -158,7 +158,7 @@ class Walk:
                     yield self.ask(rule, variant)[0]
 
     def ask(self, rule: str, address: str) -> tuple[Asked, str]:
-        """Ask some times, and look at the statements of the last time."""
+        """Send a request several times, and examine the statements of the last time."""
         client, headers = self._browser, {}
         if rule.startswith(("/api/", "/oauth/")):
             client, headers = self._api, {"PRIVATE-TOKEN": self._database.token}
@@ -185,7 +185,7 @@ class Walk:
         return found, text
 
     def looked_at(self, sent: Sequence[_Sent]) -> dict[str, Any]:
-        """Return how the database answers the slow ones of these statements."""
+        """Return how the database executes the slow statements."""
         timed = sorted(sent, key=lambda each: -each.milliseconds)
         slow = [
             each for each in timed if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)
@@ -213,7 +213,7 @@ class Walk:
         return {"rows": rows, "whole": whole, "plan": plan}
 
     def _address(self, rule: str) -> str | None:
-        """Return an address of the rule, or None if nothing that is stored has one."""
+        """Return a URL for the rule, or None if there is no stored object for it."""
         missing: list[str] = []
 
         def value(found: re.Match[str]) -> str:
@@ -245,7 +245,7 @@ class Walk:
 
 
 def _links_and_choices(address: str, text: str) -> Iterator[str]:
-    """Return the ways in which a page offers its list."""
+    """Yield the variants of a list that its page offers."""
     for link in _LINK.findall(text):
         path, _, query = unescape(link).partition("?")
         if path in {address, ""} and "_part" not in query:
@@ -268,14 +268,14 @@ _VARIABLE_LIKE = re.compile(r"\{[^}]*\}")
 
 
 def address_shape(rule: str) -> str:
-    """Return a rule as the description of the API writes it, with nameless variables."""
+    """Return a rule in the format of the API description, with unnamed variables."""
     return re.sub(r"<[^>]*>", "{}", rule)
 
 
 def _described(
     client: FlaskClient, database: LargeDatabase
 ) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return the parameters of each GET of the API with values to ask for."""
+    """Return the query parameters of each GET operation of the API, with values."""
     document = client.get("/api/openapi.json").get_json()
     found: dict[str, dict[str, Sequence[str]]] = {}
     for path, methods in document["paths"].items():
@@ -318,18 +318,18 @@ def _reads(query: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A scan of a plan."""
+    """A scan or sort in a query plan."""
 
     table: str
     index: str
-    #: All that it looked at, also those that it passed over.
+    #: Number of rows that were read, including filtered rows.
     rows: int
     is_whole: bool
     sorts: int = 0
 
 
 def explained(connection: psycopg.Connection[Any], query: str, values: Any) -> Sequence[Node]:
-    """Return the scans by which Postgres answers."""
+    """Return the scans and sorts with which Postgres executes a query."""
     kind = psycopg.RawCursor if "$1" in query else psycopg.Cursor
     with connection.transaction(force_rollback=True):
         asked: Any = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query}"
@@ -364,7 +364,7 @@ def _scans(plan: Any) -> Iterator[Node]:
 
 
 def in_short(nodes: Sequence[Node]) -> str:
-    """Return the scans that read most, in words."""
+    """Return a summary of the scans and sorts with the most rows."""
     said = []
     for node in sorted(nodes, key=lambda each: -max(each.rows, each.sorts))[:3]:
         if node.sorts > LARGE_ROWS:
@@ -377,7 +377,7 @@ def in_short(nodes: Sequence[Node]) -> str:
 
 
 def _values(database: LargeDatabase) -> dict[str, Any]:
-    """Return what stands for the variables of addresses."""
+    """Return the values for the variables of URLs."""
     ids = database.ids
     return {
         "project_path": "acme/large",
@@ -400,7 +400,7 @@ def _values(database: LargeDatabase) -> dict[str, Any]:
 
 
 def _signed_in(app: Flask, database: LargeDatabase) -> FlaskClient:
-    """Return the browser of alice: what follows a right password is done as the service does it."""
+    """Return a client in which Alice is signed in, without a check of her password."""
     here = {"REMOTE_ADDR": "127.0.0.1", "HTTP_USER_AGENT": "bench"}
     client = app.test_client()
     client.environ_base = {**client.environ_base, **here}

@@ -1,8 +1,8 @@
-"""How long those who write to SQLite wait for each other: `bench.scale.large_run --sqlite`.
+"""Measures how long writers to SQLite wait for each other: `bench.scale.large_run --sqlite`.
 
-Sixteen clients send alerts as fast as they are answered to a project that pages, four refresh
-tokens, and somebody changes a page; the worker handles the changes, and somebody prunes. SQLite
-lets one of them write at a time.
+Sixteen clients send alerts to a project that pages, each as soon as the last response arrives. Four
+clients refresh tokens, and one changes a page. Meanwhile the worker handles the changes, and
+another process prunes. SQLite allows one writer at a time.
 """
 
 import json
@@ -38,30 +38,30 @@ from web.database.schema import migrate
 
 SENDERS, REFRESHERS = 16, 4
 _WARM_SECONDS = 3.0
-#: Between two requests of those who do not send alerts.
+#: Pause between two requests of clients that do not send alerts.
 _PAUSE_SECONDS = 0.05
-#: Pruned in slices of 500, while the others write.
+#: Number of expired mails, which are pruned in slices of 500 while others write.
 _EXPIRED_MAILS = 60_000
 
 
 @dataclass
 class Waits:
-    """What writers of one kind saw, in milliseconds."""
+    """The durations for one kind of writer in milliseconds."""
 
     kind: str
     taken: list[float] = field(default_factory=list)
-    #: Answers of 503, and waits for the lock that were given up.
+    #: Number of 503 responses, and of waits for the lock that timed out.
     busy: int = 0
     other: int = 0
 
     def at(self, share: float) -> float:
-        """Return what this share of all took at most."""
+        """Return the duration that this share of the requests did not exceed."""
         every = sorted(self.taken)
         return every[min(int(share * len(every)), len(every) - 1)] if every else 0.0
 
 
 def writers(place: Path, *, web_processes: int, seconds: float) -> Sequence[Waits]:
-    """Let all of them write at the same time, and return how long each kind took."""
+    """Run all writers at the same time, and return the durations by kind."""
     with _running(place, web_processes) as (live, seed, alice, endpoint):
         end = Event()
         kinds = {
@@ -124,7 +124,7 @@ def _running(
         database_url="",
         only="web",
         WEB_CONCURRENCY=str(web_processes),
-        DATABASE_CONNECT_TIMEOUT_SECONDS="2",  # as usual: tests have more patience
+        DATABASE_CONNECT_TIMEOUT_SECONDS="2",  # the default: tests use a longer timeout
         **LIFTED,
     )
     place.mkdir(parents=True)
@@ -156,7 +156,7 @@ def _running(
 
 @contextmanager
 def _program(live: LiveGatebell, notes: Path, name: str) -> Iterator[None]:
-    """Run a program beside the web server that notes its waits for the lock."""
+    """Run a program next to the web server that records its waits for the lock."""
     command = [sys.executable, "-m", "bench.scale.timed_waits", str(notes), name]
     with (notes.parent / f"{name}.log").open("ab") as log:
         running = subprocess.Popen(command, cwd=ROOT, env=live.environment, stdout=log, stderr=log)

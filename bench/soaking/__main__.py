@@ -1,6 +1,6 @@
-"""Everything at once for an hour, to see what grows and what gets lost: `make soak`.
+"""Runs all kinds of load for an hour, to find memory growth and lost data: `make soak`.
 
-It prints each minute what it measures, and writes docs/evidence/soak.md if it ran for at least
+The soak prints its measurements every minute, and writes docs/evidence/soak.md after at least
 twenty minutes on Postgres. The exit status is 1 if a claim fails.
 
     python -m bench.soaking --minutes 3
@@ -35,24 +35,24 @@ from bench.soaking.watch import Sight, look_at
 from domain.core.clock import system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "soak.md"
-#: What the last run found.
+#: File with the findings of the last run.
 _KEPT = Path(__file__).parents[1] / "results" / "soak.json"
 _FINDINGS = TypeAdapter(Findings)
-#: A shorter run shows that it works, and no slope.
+#: Minimum duration in minutes for a document. A shorter run has no meaningful slope.
 _WORTH_A_DOCUMENT = 20
 _LOOK_SECONDS, _COUNTED_OF = 15.0, 4
-#: For the second steps of the last pages, and for messages that were refused once.
+#: Seconds to wait for the second steps of the last pages, and for retries of messages.
 _QUIET_SECONDS = SECOND_STEP_SECONDS + 30.0
 _STOPPED = 128 + signal.SIGTERM
 _ERROR = re.compile(r'"level":"(?:ERROR|CRITICAL)"|^Traceback|"status":5\d\d')
-#: What is said of processes that were killed here.
+#: Pattern for log lines about processes that the soak killed.
 _OF_KILLS = re.compile(r'was sent SIGKILL|"status":-9')
 _LONGEST_COMPLAINT = 400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Soak, and write the document."""
-    # Else whoever stops this would leave servers behind.
+    """Run the soak and write the document."""
+    # Without a handler, SIGTERM would leave servers running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     parser = ArgumentParser(prog="python -m bench.soaking", description=__doc__)
     parser.add_argument("--minutes", type=positive, default=60)
@@ -128,7 +128,7 @@ def _look(ground: Ground, ledger: Ledger, sights: list[Sight]) -> None:
     began = monotonic()
     try:
         sight = look_at(ground, ledger.now, counts=len(sights) % _COUNTED_OF == 0)
-    except SQLAlchemyError as error:  # an hour is not to be lost for it
+    except SQLAlchemyError as error:  # a failed measurement must not end the whole soak
         ledger.note("a look at the database", type(error).__name__, is_right=False)
         sight = look_at(ground, ledger.now, counts=False)
     sights.append(sight)

@@ -1,4 +1,4 @@
-"""How visitors of a soak ask: by turns, paced, and with a note of each answer."""
+"""Requests of the visitors of a soak, with a fixed pace and a record of each response."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,26 +16,26 @@ _NO_ANSWER = "no answer"
 
 
 class WrongAnswerError(Exception):
-    """An answer is not what it should be; it is noted already."""
+    """A response is wrong. It has already been recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Visitor:
-    """Somebody who does the same thing again and again."""
+    """A visitor that repeats the same actions."""
 
     name: str
-    #: Seconds from the beginning of a turn to the next.
+    #: Seconds from the start of a turn to the next.
     every: float
     turn: Callable[[], None]
-    #: What is done after the last one.
+    #: Function to call after the last turn.
     leave: Callable[[], None] = lambda: None
 
 
 class Caller:
-    """Sends the requests of one visitor."""
+    """Sends the requests of a visitor."""
 
     def __init__(self, base: str, ledger: Ledger, session: requests.Session | None = None) -> None:
-        """Take where the service is, and who has its cookies."""
+        """Store the base URL of the service, and the session with the visitor's cookies."""
         self._base = base
         self.ledger = ledger
         self.session = session or requests.Session()
@@ -50,7 +50,10 @@ class Caller:
         good: Collection[int] = (200,),
         **options: Any,
     ) -> requests.Response:
-        """Return an answer with one of the good statuses; else raise WrongAnswerError."""
+        """Return a response with one of the given statuses.
+
+        Raise WrongAnswerError for other responses and failed requests.
+        """
         began = monotonic()
         try:
             answer = self.session.request(
@@ -76,7 +79,7 @@ class Caller:
 
 @contextmanager
 def at_work(visitors: Sequence[Visitor], ledger: Ledger) -> Iterator[Event]:
-    """Let all of them take turns for as long as the block runs; the event ends them sooner."""
+    """Run the turns of all visitors for the duration of the block; the event ends them sooner."""
     end = Event()
     threads = [Thread(target=_go_on, args=(each, ledger, end), name=each.name) for each in visitors]
     for thread in threads:
@@ -94,7 +97,7 @@ def at_work(visitors: Sequence[Visitor], ledger: Ledger) -> Iterator[Event]:
 def _go_on(visitor: Visitor, ledger: Ledger, end: Event) -> None:
     due = monotonic()
     while not end.wait(max(0.0, due - monotonic())):
-        # Who was late does not hurry: the pace is that of the slowest turn.
+        # A delayed visitor does not catch up: the slowest turn determines the pace.
         due = max(due + visitor.every, monotonic())
         began = monotonic()
         try:

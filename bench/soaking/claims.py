@@ -1,4 +1,4 @@
-"""What has to hold after a soak, and whether it does."""
+"""The claims that a soak verifies."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,21 +10,21 @@ from statistics import median
 from bench.soaking.ledger import Kill, Wrong
 from bench.soaking.watch import Sight, Use
 
-#: MiB an hour. A process that grows by it takes a year for nine GiB, and is restarted by each
-#: release before that; and what malloc and the caches of an hour add by chance is about as much.
+#: Maximum growth in MiB per hour. A process with this growth would take a year to reach nine GiB,
+#: and each release restarts it sooner. Random effects of malloc and caches are about as large.
 MOST_GROWTH = 1.0
 _MEMORY = (
     f"No process grows by more than {MOST_GROWTH:g} MiB an hour: the lower limit of no slope of the"
     " second half is above it."
 )
-#: What may come and go by chance: more open files, threads and connections in the last quarter
-#: than in the one before.
+#: Random variation: the maximum increase in open files, threads and connections from the third
+#: quarter to the last.
 MOST_MORE = {"open files": 4, "threads": 2, "connections": 4}
-#: Of rows of what is pruned, likewise: a part of them, and some.
+#: Random variation of rows in pruned tables: a factor and a constant.
 _ROWS_GROWTH, _ROWS_MORE = 1.25, 200
-#: Kept as long as nobody asks for less: they grow with what happens.
+#: Tables that are kept indefinitely by default, and grow with the activity.
 KEPT_TABLES = frozenset({"audit_events"})
-#: How much may wait in a queue at the end.
+#: Maximum length of a queue at the end.
 _WAITING = 50
 _NORMAL_95 = 1.96
 _FEW = 4
@@ -33,7 +33,7 @@ _MINUTE = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """Everything that was counted."""
+    """All results of the soak."""
 
     date: str
     machine: str
@@ -52,15 +52,15 @@ class Findings:
     pages_missing: Sequence[tuple[str, str]]
     pages_again: Sequence[tuple[str, str]]
     pages_not_due: Sequence[tuple[str, str]]
-    #: By what sends to a receiver: taken, refused and answered too late.
+    #: Number of accepted, rejected and late requests by the receiver.
     receivers: Mapping[str, tuple[int, int, int]]
-    #: Lines of the log that are errors, but for those after kills.
+    #: Error lines of the log, except those after kills.
     complaints: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence that has to be true, and what was seen."""
+    """A claim and the evidence for it."""
 
     sentence: str
     seen: str
@@ -69,7 +69,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Slope:
-    """How a value grows in an hour, and between which values that is, with 95 % certainty."""
+    """The growth of a value per hour, with the limits of its 95 % confidence interval."""
 
     an_hour: float
     low: float
@@ -77,10 +77,11 @@ class Slope:
 
 
 def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
-    """Return the slope of (seconds, value), or None of too few points.
+    """Return the slope of (seconds, value), or None if there are too few points.
 
-    It is Theil's and Sen's: the median of the slopes between all pairs. A garbage collection or a
-    large answer now and then does not move it, and its limits need no normal distribution.
+    The Theil–Sen estimator is used: the median of the slopes between all pairs. An occasional
+    garbage collection or large response does not affect it, and its limits need no normal
+    distribution.
     """
     count = len(points)
     if count < _FEW:
@@ -97,7 +98,7 @@ def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
 
 
 def second_half(found: Findings, pid: int) -> list[tuple[float, Use]]:
-    """Return what was seen of a process in the second half, after all kills."""
+    """Return the measurements of a process in the second half, after all kills."""
     begin = found.minutes * _MINUTE / 2
     return [
         (each.seconds, each.processes[pid])
@@ -107,10 +108,10 @@ def second_half(found: Findings, pid: int) -> list[tuple[float, Use]]:
 
 
 def memory_slope(found: Findings, pid: int) -> Slope | None:
-    """Return the slope of the memory of a process in the second half: of its medians by minute.
+    """Return the slope of a process's memory in the second half, from the medians by minute.
 
-    It is that of its resident memory: the proportional share changes as well when other programs
-    of the machine begin or end to use the same files.
+    Resident memory is used, because the proportional share also changes when other programs start
+    or stop using the same files.
     """
     minutes: dict[int, list[float]] = {}
     for seconds, use in second_half(found, pid):
@@ -119,7 +120,7 @@ def memory_slope(found: Findings, pid: int) -> Slope | None:
 
 
 def lasting(found: Findings) -> list[int]:
-    """Return the processes that were there during the whole second half."""
+    """Return the processes that ran during the whole second half."""
     begin = found.minutes * _MINUTE / 2
     looks = [each for each in found.sights if each.seconds >= begin]
     if not looks:
@@ -128,7 +129,7 @@ def lasting(found: Findings) -> list[int]:
 
 
 def claims(found: Findings) -> list[Claim]:
-    """Return all of them, in the order of importance."""
+    """Return all claims in the order of importance."""
     return [
         *_of_alerts(found),
         *_of_pages(found),
@@ -257,7 +258,7 @@ def _of_rows(found: Findings) -> Iterator[Claim]:
 def _quarters(
     found: Findings, points: Sequence[tuple[float, int]]
 ) -> tuple[float | None, float | None]:
-    """Return the medians of the third quarter and of the last one."""
+    """Return the medians of the third and the last quarter."""
     quarter = found.minutes * _MINUTE / 4
     third = [value for at, value in points if 2 * quarter <= at < 3 * quarter]
     last = [value for at, value in points if at >= 3 * quarter]

@@ -1,4 +1,4 @@
-"""Writes docs/evidence/soak.md from what was found."""
+"""Writes docs/evidence/soak.md from the results."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -99,7 +99,7 @@ def as_markdown(found: Findings) -> str:
 
 
 def _computed(readings: Sequence[float]) -> float:
-    """Return what was computed in all; what a killed process had computed is gone from a sum."""
+    """Return the total processor time; the sum drops when a process is killed."""
     return sum(max(later - earlier, 0.0) for earlier, later in pairwise(readings))
 
 

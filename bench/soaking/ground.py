@@ -1,4 +1,4 @@
-"""The service that is soaked, as `make run` starts it, with everything that its visitors use."""
+"""The service for a soak, started as `make run` does, with everything that its visitors use."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,33 +27,33 @@ from tests.support.service.receiver import running_receiver
 from web.database.schema import migrate
 
 PEOPLE = 6
-#: Seconds until the second person is paged for what nobody has acknowledged.
+#: Seconds until the second user is paged for an unacknowledged alert.
 SECOND_STEP_SECONDS = 60
 _SETTINGS = {
     **LIFTED,
     **OF_MANY_CALLERS,
-    # What is older is pruned: here all grows old in minutes (`bench/soaking/keepers.py`).
+    # Older data is pruned. `bench/soaking/keepers.py` lets data age within minutes.
     "ALERT_KEEP_DAYS": "1",
     "DELIVERY_KEEP_COUNT": "50",
     "DELIVERY_KEEP_DAYS": "1",
     "WEBHOOK_DELIVERY_KEEP_DAYS": "1",
     "ACCESS_TOKEN_LIFETIME_SECONDS": "300",
     "ALERT_BODY_LIMIT_BYTES": "262144",
-    # A busy machine may take its time with what somebody else has begun.
+    # A busy machine may need more time to finish other transactions.
     "SQLITE_BUSY_TIMEOUT_MS": "20000",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
-    """The service, and what is in it."""
+    """The service and its data."""
 
     live: LiveGatebell
-    #: Where clones of Git go.
+    #: Folder for Git clones.
     directory: Path
     owner: Person
     admin: Person
-    #: Each is paged first by a policy of their own, and after them the next one.
+    #: Users with one policy each, which pages them first and then the next user.
     people: tuple[Person, ...]
     client: ClientCredentials
     device: ClientCredentials
@@ -71,16 +71,16 @@ class Ground:
 
     @property
     def receivers(self) -> dict[str, MoodyReceiver]:
-        """Where events are sent, by what sends them."""
+        """Receivers of events by sender."""
         return {"webhook of a project": self.hooks, "audit stream": self.audit}
 
 
 @contextmanager
 def running_ground(directory: Path, database_url: str) -> Iterator[Ground]:
-    """Start the service with a database that has all of it."""
+    """Start the service with a database that contains all of the data."""
     directory.mkdir(parents=True)
     postbox, telephone = PagesPostbox(), Telephone()
-    # They share one account, so that it does not matter how somebody is paged.
+    # They share one record of pages, so the way in which a user is paged does not matter.
     telephone.pages = postbox.pages
     hooks, audit = MoodyReceiver(), MoodyReceiver()
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
-"""What happens to the service from outside: time passes, processes are killed, and a clerk looks.
+"""External events of a soak: passing time, killed processes, and checks of stored alerts.
 
-Nothing is kept for less than a day, and a soak has an hour: what is some minutes old becomes much
-older here, so that pruning has as much to do as elsewhere in months.
+Data is kept for at least a day, but a soak takes an hour. Therefore data that is some minutes old
+is made much older. Pruning then has as much to do as elsewhere in months.
 """
 
 import os
@@ -38,7 +38,7 @@ from tests.support.accounts.people import database_of, now
 
 _LONGEST_YOUTH, _SHORTEST_YOUTH = timedelta(minutes=4), timedelta(minutes=1)
 _AGE = timedelta(days=400)
-#: What pruning looks at, in tables that grow with what visitors do.
+#: Time columns that pruning uses, in tables that grow with the visitors' activity.
 _TIMES: tuple[InstrumentedAttribute[Any], ...] = (
     Alert.ended_at,
     Delivery.received_at,
@@ -53,28 +53,29 @@ _TIMES: tuple[InstrumentedAttribute[Any], ...] = (
     PageMessage.ended_at,
     WebhookDelivery.created_at,
 )
-#: No alert ends before its start.
+#: Columns that must age together, since no alert ends before its start.
 _WITH = {Alert.ended_at: (Alert.started_at,)}
-#: Seconds after which what was accepted has to be stored.
+#: Seconds after which an accepted alert must be stored.
 _STORED_SECONDS = 20.0
 _TITLES_AT_ONCE = 500
-#: Which part of the time has kills: what comes after it is for looking at memory.
+#: Fractions of the time between which processes are killed. The time afterwards is for memory
+#: measurements.
 KILLS_FROM, KILLS_UNTIL = 0.05, 0.35
 _KILLS = 6
-#: So that in a short run, too, a process does something before it is killed.
+#: Minimum time in seconds between kills, so that processes do some work in a short run too.
 _SHORTEST_LIFE = 30.0
 
 
 def clerk(ground: Ground, titles: Titles, seconds: float) -> Callable[[], None]:
-    """Return what compares accepted alerts with stored ones, and lets time pass then."""
-    # So that in a short run, too, something grows old.
+    """Return a function that compares accepted with stored alerts, and then lets data age."""
+    # Data ages in a short run too.
     youth = max(min(timedelta(seconds=seconds / 8), _LONGEST_YOUTH), _SHORTEST_YOUTH)
 
     def turn() -> None:
         look_for(ground, titles, older_than=_STORED_SECONDS)
         moment = now()
         for column in _TIMES:
-            # Alerts and what else is still to be looked at are younger.
+            # Rows that still have to be checked are younger.
             is_old = (column < moment - youth) & (column > moment - _AGE)
             with database_of(ground.live) as session:
                 aged = dict.fromkeys((column, *_WITH.get(column, ())), moment - 2 * _AGE)
@@ -85,7 +86,7 @@ def clerk(ground: Ground, titles: Titles, seconds: float) -> Callable[[], None]:
 
 
 def look_for(ground: Ground, titles: Titles, *, older_than: float) -> None:
-    """Compare the alerts that were accepted so many seconds ago with what is stored."""
+    """Compare alerts that were accepted `older_than` seconds ago with the stored ones."""
     waiting = titles.waiting(older_than=older_than)
     for first in range(0, len(waiting), _TITLES_AT_ONCE):
         some = waiting[first : first + _TITLES_AT_ONCE]
@@ -107,7 +108,7 @@ class Killer:
         self._names = cycle(("web", "worker"))
 
     def turn(self) -> None:
-        """Kill the next one."""
+        """Kill the next process."""
         if not self._from < self._ledger.now < self._until:
             return
         name = next(self._names)
@@ -124,7 +125,7 @@ class Killer:
 
 
 def keepers(ground: Ground, ledger: Ledger, titles: Titles, seconds: float) -> list[Visitor]:
-    """Return all of them."""
+    """Return the clerk and the killer."""
     every = max((KILLS_UNTIL - KILLS_FROM) * seconds / _KILLS, _SHORTEST_LIFE)
     return [
         Visitor(name="clerk", every=30.0, turn=clerk(ground, titles, seconds)),

@@ -1,4 +1,4 @@
-"""What visitors were answered, and what should have been stored and sent."""
+"""Records of responses to visitors, and of alerts and pages that are expected."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 
-#: After a web process was killed, its connections are gone, and a new one starts.
+#: Seconds after the kill of a web process in which its connections are lost and a new one starts.
 KILL_SECONDS = 10.0
 _LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kill:
-    """A process that was killed."""
+    """A killed process."""
 
-    #: Seconds since the beginning.
+    #: Seconds since the start.
     at: float
     name: str
     pid: int
@@ -23,18 +23,18 @@ class Kill:
 
 @dataclass(frozen=True, kw_only=True)
 class Wrong:
-    """An answer that is not what it should be."""
+    """A wrong response."""
 
     at: float
     what: str
     said: str
-    #: Whether a web process was killed while it was waited for, or just before.
+    #: Whether a web process was killed during the request or shortly before it.
     after_kill: bool
 
 
 @dataclass
 class Ledger:
-    """Notes of all visitors; times are seconds since it was made."""
+    """The records of all visitors. Times are in seconds since its creation."""
 
     began: float = field(default_factory=monotonic)
     answers: dict[str, Counter[str]] = field(default_factory=dict)
@@ -45,11 +45,11 @@ class Ledger:
 
     @property
     def now(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return monotonic() - self.began
 
     def note(self, what: str, said: str, *, took: float = 0.0, is_right: bool = True) -> None:
-        """Note an answer that took so many seconds to come."""
+        """Record a response and the seconds that it took."""
         end = self.now
         with self._lock:
             self.answers.setdefault(what, Counter())[said[:_LONGEST_WORDS].partition("\n")[0]] += 1
@@ -61,7 +61,7 @@ class Ledger:
                 self.wrong.append(Wrong(at=end, what=what, said=words, after_kill=after_kill))
 
     def note_kill(self, name: str, pid: int) -> None:
-        """Note that a process is about to be killed."""
+        """Record that a process is about to be killed."""
         with self._lock:
             self.kills.append(Kill(at=self.now, name=name, pid=pid))
 
@@ -74,7 +74,7 @@ class Ledger:
 
 @dataclass
 class Titles:
-    """Alerts that were accepted, until somebody has looked whether each is stored once."""
+    """Accepted alerts, which are kept until it is checked that each is stored exactly once."""
 
     accepted: int = 0
     seen: int = 0
@@ -84,20 +84,20 @@ class Titles:
     _lock: Lock = field(default_factory=Lock)
 
     def accept(self, titles: Iterable[str]) -> None:
-        """Note what was answered by a success, for the first time."""
+        """Record alerts that were accepted for the first time."""
         with self._lock:
             for each in titles:
                 self.accepted += 1
                 self._waiting[each] = monotonic()
 
     def waiting(self, *, older_than: float) -> list[str]:
-        """Return those that were accepted so many seconds ago and not yet looked for."""
+        """Return alerts that were accepted `older_than` seconds ago and have not been checked."""
         before = monotonic() - older_than
         with self._lock:
             return [title for title, at in self._waiting.items() if at < before]
 
     def check(self, titles: Iterable[str], stored: Mapping[str, int]) -> None:
-        """Compare with how often each is stored."""
+        """Compare alerts with the number of times that each is stored."""
         with self._lock:
             for each in titles:
                 del self._waiting[each]
@@ -111,46 +111,46 @@ class Titles:
 
 @dataclass
 class PagesDue:
-    """Who is to be paged for what, and who was; keys are people and titles."""
+    """The expected and the sent pages. Keys are users and titles."""
 
     due: set[tuple[str, str]] = field(default_factory=set)
-    #: What may be sent or not: a request about the alert was not answered, or came late.
+    #: Pages that may or may not be sent, because a request about the alert failed or was late.
     possible: set[tuple[str, str]] = field(default_factory=set)
     sent: Counter[tuple[str, str]] = field(default_factory=Counter)
     messages: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     def expect(self, person: str, title: str) -> None:
-        """Note that somebody has to be paged."""
+        """Record that a user has to be paged."""
         with self._lock:
             self.due.add((person, title))
 
     def doubt(self, person: str, title: str) -> None:
-        """Note that nobody knows whether somebody is to be paged."""
+        """Record that it is uncertain whether a user is paged."""
         with self._lock:
             self.possible.add((person, title))
 
     def has(self, person: str, title: str) -> bool:
-        """Return whether somebody was paged."""
+        """Return whether a user was paged."""
         return self.sent[person, title] > 0
 
     def take(self, person: str, titles: Iterable[str]) -> None:
-        """Note a message, and the alerts that it says fire."""
+        """Record a message and the firing alerts that it lists."""
         with self._lock:
             self.messages += 1
             self.sent.update((person, each) for each in titles)
 
     @property
     def missing(self) -> list[tuple[str, str]]:
-        """Pages that were due and never came."""
+        """Expected pages that were not sent."""
         return sorted(self.due - set(self.sent))
 
     @property
     def again(self) -> list[tuple[str, str]]:
-        """Pages that came more than once."""
+        """Pages that were sent more than once."""
         return sorted(key for key, count in self.sent.items() if count > 1)
 
     @property
     def not_due(self) -> list[tuple[str, str]]:
-        """Pages that came and were not due."""
+        """Pages that were sent but not expected."""
         return sorted(set(self.sent) - self.due - self.possible)

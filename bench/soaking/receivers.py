@@ -1,4 +1,4 @@
-"""What the service sends to during a soak: mail server, telephone, and receivers with moods."""
+"""The receivers of a soak: a mail server, a phone, and unreliable webhook receivers."""
 
 import re
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from bench.soaking.ledger import PagesDue
 from tests.support.mail.mail_server import Mailbox
 from tests.support.service.receiver import Received, Receiver
 
-#: What fires, in the subject or in the list of several.
+#: Pattern for firing alerts in the subject or in the list of a message.
 _FIRING = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)
-#: Of so many requests one is refused, and one is answered very late.
+#: Number of requests of which one is rejected, and of which one is answered very late.
 REFUSED_OF, LATE_OF = 60, 300
 _LATE_SECONDS = 20.0
 
 
 def firing_in(subject: str, text: str) -> set[str]:
-    """Return the titles of alerts that a message says fire."""
+    """Return the titles of the alerts that a message lists as firing."""
     return set(_FIRING.findall(f"{subject}\n{text}"))
 
 
 @dataclass
 class PagesPostbox(Mailbox):
-    """A mail server that notes who is paged for what, and keeps nothing else."""
+    """A mail server that records who is paged for which alert, and stores nothing else."""
 
     pages: PagesDue = field(default_factory=PagesDue)
     others: int = 0
@@ -37,7 +37,7 @@ class PagesPostbox(Mailbox):
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
-        """Take a message."""
+        """Receive a message."""
         del server, session
         content = envelope.content
         given = content if isinstance(content, bytes) else b""
@@ -54,14 +54,14 @@ class PagesPostbox(Mailbox):
 
 @dataclass
 class Telephone(Receiver):
-    """What takes pages as ntfy does."""
+    """A receiver of pages in the format of ntfy."""
 
     pages: PagesDue = field(default_factory=PagesDue)
     person: str = ""
     others: int = 0
 
     def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
-        """Take a message."""
+        """Receive a message."""
         said = orjson.loads(request.body)
         titles = firing_in(str(said.get("title", "")), str(said.get("message", "")))
         if titles:
@@ -73,7 +73,7 @@ class Telephone(Receiver):
 
 @dataclass
 class MoodyReceiver(Receiver):
-    """A receiver of events that sometimes refuses, and sometimes answers much too late."""
+    """A receiver of events that sometimes rejects requests, and sometimes responds very late."""
 
     taken: int = 0
     refused: int = 0
@@ -82,7 +82,7 @@ class MoodyReceiver(Receiver):
     _end: Event = field(default_factory=Event)
 
     def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
-        """Count a request, and keep nothing of it."""
+        """Count a request without storing it."""
         del request
         number = next(self._numbers)
         if number % LATE_OF == 0:
@@ -95,5 +95,5 @@ class MoodyReceiver(Receiver):
         return 204, {}
 
     def end(self) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         self._end.set()

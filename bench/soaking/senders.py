@@ -1,4 +1,4 @@
-"""Visitors that send alerts, and those who answer the pages."""
+"""Visitors that send alerts and respond to pages."""
 
 import json
 from collections import deque
@@ -18,16 +18,16 @@ from tests.support.alerts.senders import item as item_of
 from tests.support.alerts.senders import webhook as webhook_of
 
 _ITEMS = 40
-#: So many turns later an alert is sent again, and then resolved.
+#: Number of turns after which an alert is sent again, and after which it is resolved.
 _REPEATED_AFTER, _RESOLVED_AFTER = 3, 40
 _WEBHOOK_RESOLVED_AFTER = 4
-#: Nobody acknowledges every third alert: the second person is paged for it.
+#: Interval of alerts that stay unacknowledged, for which the second user is paged.
 _UNANSWERED_OF = 3
 _ACKNOWLEDGED_AFTER, _RESOLVED_SECONDS = 10.0, SECOND_STEP_SECONDS + 45.0
 
 
 class Script:
-    """Sends single alerts: each once, once more, and when it is over."""
+    """Sends single alerts: when they start, a second time, and when they are resolved."""
 
     def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
         self._caller = Caller(ground.live.url, ledger)
@@ -37,7 +37,7 @@ class Script:
         self._sent: deque[str] = deque()
 
     def turn(self) -> None:
-        """Send a new alert, and what follows for earlier ones."""
+        """Send a new alert, and the next reports of earlier ones."""
         title = f"Disk {next(self._numbers)} of the soak is full"
         if self._post("an alert", title=title):
             self._titles.accept([title])
@@ -53,7 +53,7 @@ class Script:
 
 
 class Monitor:
-    """Sends webhooks of many items, which fire and are resolved later."""
+    """Sends webhooks with many alerts that fire and are resolved later."""
 
     def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
         self._caller = Caller(ground.live.url, ledger)
@@ -63,7 +63,7 @@ class Monitor:
         self._sent: deque[dict[str, Any]] = deque()
 
     def turn(self) -> None:
-        """Send a webhook with new alerts, and one with the end of earlier ones."""
+        """Send a webhook with new alerts, and a webhook that resolves earlier ones."""
         webhook = json.loads(metrics_webhook(_ITEMS, f"soak{next(self._numbers)}x"))
         names = [each["labels"]["alertname"] for each in webhook["alerts"]]
         for each, name in zip(webhook["alerts"], names, strict=True):
@@ -83,7 +83,7 @@ class Monitor:
 
 @dataclass(frozen=True, kw_only=True)
 class _Paging:
-    """An alert that pages somebody."""
+    """An alert that pages a user."""
 
     number: int
     iid: int
@@ -91,14 +91,15 @@ class _Paging:
 
     @property
     def age(self) -> float:
-        """Seconds since it was sent."""
+        """Seconds since the alert was sent."""
         return monotonic() - self.sent_at
 
 
 class Pager:
-    """Sends alerts that page somebody, acknowledges most of them, and resolves all.
+    """Sends alerts that page users, acknowledges most of them, and resolves all.
 
-    As people do, it answers what it has got: what was acknowledged before is not sent.
+    Like users, it acknowledges alerts only after their page has arrived, because pages of
+    acknowledged alerts are not sent.
     """
 
     def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
@@ -108,11 +109,11 @@ class Pager:
         self._pages = ground.postbox.pages
         self._numbers = count(1)
         self._open: list[_Paging] = []
-        #: What nobody acknowledges, and what was.
+        #: Alerts that have been acknowledged, or will stay unacknowledged.
         self._left: list[_Paging] = []
 
     def turn(self) -> None:
-        """Send an alert, and do what is due for earlier ones."""
+        """Send an alert, and acknowledge or resolve earlier ones that are due."""
         self._send(next(self._numbers))
         for each in [each for each in self._open if self._is_known(each, steps=1)]:
             self._open.remove(each)
@@ -124,7 +125,7 @@ class Pager:
                 self._post("an alert that pages, resolved", over)
 
     def leave(self) -> None:
-        """Say that nobody acknowledges any more what is open."""
+        """Record that the remaining open alerts may page the second user."""
         for each in self._open:
             self._pages.doubt(self._person(each.number, 2), _title(each.number))
 
@@ -214,7 +215,7 @@ def _posted(caller: Caller, what: str, endpoint: Endpoint, body: bytes) -> bool:
 
 
 def senders(ground: Ground, ledger: Ledger, titles: Titles) -> list[Visitor]:
-    """Return all of them."""
+    """Return all senders."""
     pager = Pager(ground, ledger, titles)
     return [
         Visitor(name="script", every=0.7, turn=Script(ground, ledger, titles).turn),

@@ -22,7 +22,7 @@ _DEVICE_SECONDS = 5.5
 _REFRESHES = 5
 _ALERT = re.compile(r'href="([^"]+/-/alerts/\d+)"')
 _WRONG = "wrong"
-#: A busy machine takes its time to start one.
+#: Timeout for a command in seconds, which is long for busy machines.
 _COMMAND_SECONDS = 300
 
 
@@ -31,7 +31,7 @@ def _bearer(token: str) -> dict[str, str]:
 
 
 class Application:
-    """Gets codes for somebody, and uses the tokens until it gives them back."""
+    """An application that gets codes for a user, and uses the tokens until it revokes them."""
 
     def __init__(self, ground: Ground, ledger: Ledger) -> None:
         self._client = ground.client
@@ -42,7 +42,7 @@ class Application:
         self._refreshes = 0
 
     def turn(self) -> None:
-        """Get or renew the tokens, and use them."""
+        """Get or refresh the tokens, and use them."""
         if not self._refresh:
             self._redeem()
         elif self._refreshes < _REFRESHES:
@@ -82,7 +82,7 @@ class Application:
         try:
             self._take("a refresh", grant_type="refresh_token", refresh_token=self._refresh)
         except WrongAnswerError:
-            self._refresh = ""  # nobody knows which one counts
+            self._refresh = ""  # it is unknown which token is valid
             raise
 
     def _take(self, what: str, **form: str) -> None:
@@ -104,7 +104,7 @@ class Application:
 
 
 class Device:
-    """A television that somebody connects by its code."""
+    """A television that a user connects with its code."""
 
     def __init__(self, ground: Ground, ledger: Ledger) -> None:
         self._client_id = ground.device.client_id
@@ -113,7 +113,7 @@ class Device:
         self._browser = Caller(ground.live.url, ledger, browser)
 
     def turn(self) -> None:
-        """Ask for a code, type it, approve it, and get tokens."""
+        """Request a code, enter and approve it, and get tokens."""
         form = {"client_id": self._client_id, "scope": "read_user"}
         said = self._set.ask("a device", "POST", "/oauth/authorize_device", data=form).json()
         device = said["device_code"]
@@ -142,7 +142,7 @@ class Device:
 
 
 class Reader:
-    """Somebody who is signed in and opens one page after the other."""
+    """A signed-in user who opens one page after the other."""
 
     def __init__(self, ground: Ground, ledger: Ledger, person: Person, paths: list[str]) -> None:
         self._caller = Caller(ground.live.url, ledger, open_browser(ground.live, person))
@@ -152,7 +152,7 @@ class Reader:
         """Open the next page."""
         page = self._caller.ask("a page", "GET", next(self._paths))
         if alert := _ALERT.search(page.text):
-            # The first in a list, which nobody has removed yet.
+            # The first alert of a list has not been pruned yet.
             self._caller.ask("the page of an alert", "GET", alert[1])
 
 
@@ -196,7 +196,7 @@ _PAGES_OF_ADMINISTRATORS = [
 
 
 class Developer:
-    """Clones a repository and now and then pushes to it."""
+    """A developer who clones a repository and occasionally pushes to it."""
 
     _PUSHES_OF = 4
 
@@ -206,7 +206,7 @@ class Developer:
         self._numbers = count(1)
 
     def turn(self) -> None:
-        """Clone it, and push every fourth time."""
+        """Clone the repository, and push every fourth time."""
         git, number = self._ground.git, next(self._numbers)
         into = f"clone-{number}"
         try:
@@ -230,7 +230,7 @@ class Developer:
 
 
 class Operator:
-    """Runs commands beside the service."""
+    """An operator who runs commands while the service is running."""
 
     def __init__(self, ground: Ground, ledger: Ledger) -> None:
         self._ground = ground
@@ -268,7 +268,7 @@ class Operator:
 
 
 class Stranger:
-    """Means ill: wrong passwords, wrong tokens, garbage, and requests that never end."""
+    """A hostile client that sends wrong credentials, malformed data and endless requests."""
 
     _LARGE = b"x" * 300_000
 
@@ -281,11 +281,11 @@ class Stranger:
         )
 
     def turn(self) -> None:
-        """Try the next thing."""
+        """Run the next attack."""
         next(self._turns)()
 
     def trickle(self) -> None:
-        """Begin requests of all kinds, and go on with them a byte at a time."""
+        """Start requests of all kinds, and send them one byte at a time."""
         for said in KINDS.values():
             with trickling(self._ground.live.port, said(self._ground.script), 2, pause=0.5):
                 sleep(3)
@@ -340,7 +340,7 @@ def _pings(ground: Ground, ledger: Ledger) -> Callable[[], None]:
 
 
 def visitors(ground: Ground, ledger: Ledger) -> list[Visitor]:
-    """Return all of them."""
+    """Return all visitors."""
     stranger = Stranger(ground, ledger)
     member = Reader(ground, ledger, ground.owner, _pages_of_members(ground))
     admin = Reader(ground, ledger, ground.admin, _PAGES_OF_ADMINISTRATORS)

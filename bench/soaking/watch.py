@@ -1,4 +1,4 @@
-"""What a running service uses: memory, files, threads, connections, rows and queues."""
+"""Measures a running service: memory, files, threads, connections, rows and queues."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -29,7 +29,8 @@ from models import (
 )
 from tests.support.service.live import LiveGatebell
 
-#: By a part of their commands; the first that fits. Others, such as those of Git, come and go.
+#: Process names by a part of their command. The first match applies. Other processes, such as Git,
+#: are short-lived.
 _NAMES = {
     "web.server.serve": "supervisor",
     "web.server.watchdog": "watchdog",
@@ -69,10 +70,11 @@ _CONNECTIONS = text(
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """What a process uses."""
+    """The resources of a process."""
 
     name: str
-    #: Resident, and its share of what processes have in common (proc_pid_smaps(5)), in MiB.
+    #: Resident memory, and the proportional share with shared memory divided (proc_pid_smaps(5)),
+    #: in MiB.
     resident: float
     proportional: float
     files: int
@@ -81,26 +83,26 @@ class Use:
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What was seen at one time."""
+    """The measurements at one time."""
 
-    #: Since the beginning.
+    #: Seconds since the start.
     seconds: float
-    #: By the numbers of the processes.
+    #: Resources by process id.
     processes: Mapping[int, Use]
-    #: To Postgres, those of the soak itself among them; 0 on SQLite.
+    #: Number of connections to Postgres, including the connections of the soak. 0 on SQLite.
     connections: int
     rows: Mapping[str, int]
     queues: Mapping[str, int]
-    #: Messages about alerts that people got so far.
+    #: Number of messages about alerts that users have received so far.
     messages: int
-    #: Seconds of a processor that the running processes of the service have computed.
+    #: Processor seconds of the running processes of the service.
     processor: float
-    #: The same of everything on the machine, since it started.
+    #: Processor seconds of the whole machine since it started.
     machine: float
 
 
 def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
-    """Look at a service now; rows and queues, which take longer, are counted if asked for."""
+    """Measure a service; rows and queues are counted only on request because that takes longer."""
     connections, rows, queues = _stored(ground.live) if counts else (0, {}, {})
     return Sight(
         seconds=seconds,
@@ -116,7 +118,7 @@ def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
 
 @contextmanager
 def looking_at(live: LiveGatebell) -> Iterator[Session]:
-    """Open the database to read it: on SQLite, whoever may write keeps all others waiting."""
+    """Open the database for reading; on SQLite, a write transaction would block writers."""
     engine = live.engine().execution_options(begin_mode="DEFERRED")
     with Session(engine) as session, session.begin():
         yield session
@@ -142,7 +144,7 @@ def _uses(root: int) -> Iterator[tuple[int, Use]]:
         if name == "web" and names.get(each.parent) != "web":
             name = _MASTER
         if name:
-            with suppress(OSError, KeyError):  # it has ended
+            with suppress(OSError, KeyError):  # the process has ended
                 yield each.pid, _use(each.pid, name)
 
 

@@ -1,7 +1,8 @@
--- Sends what a plan says (bench/load.py writes it) and counts the answers.
+-- Sends the requests of a plan, which bench/load.py writes, and counts the responses.
 --
--- Where each answer should be 200, wrk itself counts the others: no hook in Lua then, which would
--- take a good part of the processor from the server. What is answered was looked at beforehand.
+-- If every response should have status 200, wrk itself counts the other responses. There is no Lua
+-- hook in this case, because it would take processor time from the server. A single response was
+-- checked before the load.
 
 local ffi = require("ffi")
 ffi.cdef [[
@@ -23,7 +24,7 @@ function setup(thread)
   table.insert(threads, thread)
 end
 
--- Of the values in the file, each thread has every so-manieth.
+-- Distribute the values of the file evenly over the threads.
 local function own_values()
   local own, line_number = {}, 0
   if plan.values == "" then
@@ -63,10 +64,10 @@ function choose.rotate()
   return values[taken]
 end
 
--- The queue: each value once. An answer may put a new one to its end (chain).
+-- Use each value once. In the mode "chain", a response may append a new value to the queue.
 function choose.once()
   if first > last then
-    return values[last] or "" -- a connection that asks once more while the thread stops
+    return values[last] or "" -- for a further request while the thread stops
   end
   first = first + 1
   return values[first - 1]
@@ -82,14 +83,14 @@ function request()
   return table.concat(plan.parts, value_of())
 end
 
--- wrk asks each connection that was answered how long it is to wait.
+-- wrk calls this after each response to get the pause of the connection.
 if plan.pause > 0 then
   function delay()
     return plan.pause
   end
 end
 
--- Of the texts for a status, the body must have one; none is asked for when there are none.
+-- The body must contain one of the texts for its status, if there are any.
 local function is_right(status, body)
   local texts = plan.expected[status] or {}
   for _, text in ipairs(texts) do
@@ -127,7 +128,7 @@ if plan.looks then
   end
 end
 
--- A thread that has as many answers as are asked for waits for the end of the run.
+-- A thread that has received enough responses waits for the end of the run.
 if plan.answers > 0 then
   local look, answered = response, 0
   function response(status, headers, body)
@@ -141,8 +142,8 @@ if plan.answers > 0 then
   end
 end
 
--- A pool may be empty before the time is over: what counts is from the first request to the last
--- answer.
+-- The values may be used up before the end of the run, so the duration is measured from the first
+-- request to the last response.
 local function of_the_hooks(summary)
   local from, to, good, bad, seen = nil, 0, 0, 0, {}
   for _, thread in ipairs(threads) do

@@ -1,1 +1,1 @@
-"""Pages of accounts: sign-in, own settings, and other users."""
+"""Pages for sign-in, a user's own settings, and other users."""

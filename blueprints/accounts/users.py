@@ -1,4 +1,4 @@
-"""The pages of users, which `web_url` and the claim `profile` refer to."""
+"""The pages of users. The field `web_url` and the claim `profile` link to them."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue

@@ -1,4 +1,4 @@
-"""The administration of the instance, under /admin."""
+"""Administration pages of the instance, under /admin."""
 
 from blueprints.admin.api_usage import api_usage
 from blueprints.admin.applications import applications

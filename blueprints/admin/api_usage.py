@@ -1,4 +1,4 @@
-"""/admin/api_usage: what releases change for whom, over the whole instance."""
+"""The page /admin/api_usage: consumers that upcoming releases affect, across the instance."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _LARGEST_PAGE = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class UsedChange:
-    """A change with what all consumers use of it."""
+    """An API change with the total usage by all consumers."""
 
     change: Change
     consumers: int
@@ -35,7 +35,7 @@ class UsedChange:
 @api_usage.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """List the changes that calls of the instance use, and the consumers of one or all."""
+    """List the changes that affect calls of the instance, with their consumers."""
     query = list_query("change", "search", "page")
     wanted = one_of(query, "change", BY_ID, "") or None
     moment = now()

@@ -1,4 +1,4 @@
-"""/admin/applications: applications of the instance, and a list of its users'."""
+"""The page /admin/applications: applications of the instance, and a list of users' applications."""
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
@@ -37,7 +37,7 @@ ApplicationPages(
 @applications.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """List the applications of the instance, or of its users."""
+    """List the applications of the instance or of its users."""
     given = list_query("of", "search", *CURSORS)
     wanted = ApplicationFilter(
         is_instance_wide=one_of(given, "of", _OWNERS, "instance") == "instance",

@@ -1,4 +1,4 @@
-"""/admin/audit: the audit log."""
+"""The page /admin/audit: the audit log."""
 
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
@@ -19,7 +19,7 @@ _FILTERS = ("kind", "actor", "user", "target", "address", "since", "until")
 @audit.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """List the events, filtered by the form, the newest first."""
+    """List the events that match the filters, newest first."""
     list_query(*_FILTERS, *CURSORS)
     form = AuditFilterForm()
     part = asked_slice()

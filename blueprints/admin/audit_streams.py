@@ -1,4 +1,4 @@
-"""/admin/audit_streams: destinations that get every audit event."""
+"""The page /admin/audit_streams: destinations that receive every audit event."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -44,14 +44,14 @@ def new() -> ResponseReturnValue:
 @audit_streams.get("/<int:stream_id>")
 @administrator
 def show(stream_id: int) -> ResponseReturnValue:
-    """Show a destination, with its secret right after its creation or rotation."""
+    """Show a destination, with its secret if it was just created or rotated."""
     return _show_page(stream_id)
 
 
 @audit_streams.post("/<int:stream_id>/url")
 @administrator
 def change_url(stream_id: int) -> ResponseReturnValue:
-    """Send events elsewhere from now on."""
+    """Change the URL that future events are sent to."""
     form = DestinationForm()
     changed = form.carry_out(
         lambda: actions.change_stream(work(), stream_id, form.read(AuditStreamChangeBody))
@@ -65,7 +65,7 @@ def change_url(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/rotate_secret")
 @administrator
 def rotate_secret(stream_id: int) -> ResponseReturnValue:
-    """Create a new secret and show it; the old one signs for the chosen time."""
+    """Create a new secret and show it; the old secret stays valid for the chosen time."""
     form = SecretRotationForm()
     made = form.carry_out(
         lambda: actions.rotate_secret(work(), stream_id, form.read(SecretRotationBody))
@@ -79,7 +79,7 @@ def rotate_secret(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/test", endpoint="send_test")
 @administrator
 def send_test_event(stream_id: int) -> ResponseReturnValue:
-    """Send a test event at once, and say what came of it."""
+    """Send a test event immediately and show the result."""
     say_sent(actions.send_test(work(), stream_id), "test event")
     return _back_to(stream_id)
 
@@ -96,7 +96,7 @@ def pause(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/resume")
 @administrator
 def resume(stream_id: int) -> ResponseReturnValue:
-    """Send what waits, at once."""
+    """Resume sending, starting with the queued events."""
     actions.resume_stream(work(), stream_id)
     flash("Waiting events are being sent.")
     return _back_to(stream_id)
@@ -105,7 +105,7 @@ def resume(stream_id: int) -> ResponseReturnValue:
 @audit_streams.post("/<int:stream_id>/delete")
 @administrator
 def delete(stream_id: int) -> ResponseReturnValue:
-    """Remove a destination with the events that wait for it."""
+    """Delete a destination and its queued events."""
     removed = actions.delete_stream(work(), stream_id)
     flash(f"The destination {removed.shown_url} was deleted.")
     return redirect(url_for("admin.audit_streams.index"))

@@ -1,4 +1,4 @@
-"""Responses with a filtered audit log as a file."""
+"""Downloads of the filtered audit log."""
 
 from flask import Response
 
@@ -12,6 +12,6 @@ _KINDS = {"jsonl": log.as_json_lines, "csv": log.as_csv}
 
 
 def event_file(wanted: EventFilter, *, kind: str) -> Response:
-    """Return the events as a download; `kind` is jsonl or csv."""
+    """Return the events as a download; `kind` is "jsonl" or "csv"."""
     lines = _KINDS[kind](wanted, session=db.session())
     return text_file(lines, f"audit-events-{now():%Y-%m-%d}.{kind}")

@@ -1,4 +1,4 @@
-"""/admin/identity_providers: through whom people sign in."""
+"""The page /admin/identity_providers: the providers that users sign in through."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -33,7 +33,7 @@ def index() -> ResponseReturnValue:
 @identity_providers.route("/new", methods=["GET", "POST"])
 @administrator
 def new() -> ResponseReturnValue:
-    """Ask what kind of provider it is, then for the rest, and create it."""
+    """Choose a kind of provider, then create a provider of that kind."""
     preset = PRESETS.get(request.args.get("preset", ""))
     if preset is None:
         return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
@@ -58,7 +58,7 @@ def new() -> ResponseReturnValue:
 @identity_providers.get("/<int:provider_id>")
 @administrator
 def show(provider_id: int) -> ResponseReturnValue:
-    """Show an identity provider, and the form to change it."""
+    """Show an identity provider and the form to change it."""
     return _show_page(provider_id)
 
 
@@ -81,7 +81,7 @@ def change(provider_id: int) -> ResponseReturnValue:
 @identity_providers.post("/<int:provider_id>/test", endpoint="test")
 @administrator
 def test_connection(provider_id: int) -> ResponseReturnValue:
-    """Ask the provider what it says of itself, and show that."""
+    """Request the provider's metadata and show the result."""
     return _show_page(provider_id, result=actions.test_connection(work(), provider_id))
 
 

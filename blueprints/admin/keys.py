@@ -1,4 +1,4 @@
-"""/admin/keys: the keys that sign ID tokens."""
+"""The page /admin/keys: the keys that sign ID tokens."""
 
 from flask import Blueprint, flash, redirect, url_for
 from flask.typing import ResponseReturnValue
@@ -31,7 +31,7 @@ def index() -> ResponseReturnValue:
 @keys.post("/rotate")
 @administrator
 def rotate() -> ResponseReturnValue:
-    """Create a new key, which takes over at the chosen time."""
+    """Create a new key, which becomes the signing key at the chosen time."""
     form = RotationForm()
     if form.carry_out(lambda: rotate_keys(work(), form.read(NewKeyBody))) is None:
         return _page(form)

@@ -1,4 +1,4 @@
-"""/admin/member_roles: custom roles of the instance."""
+"""The page /admin/member_roles: custom roles of the instance."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 
 
 class Choice(NamedTuple):
-    """A permission as the form offers it."""
+    """A permission that the form offers."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""/admin/notifications: the queue of pages, and what could not be sent."""
+"""The page /admin/notifications: the queue of pages, and pages that could not be sent."""
 
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -17,7 +17,7 @@ notifications = Blueprint("notifications", __name__, url_prefix="/notifications"
 @notifications.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show what waits, the contacts that fail, and what was given up."""
+    """Show queued messages, failing contacts and failed messages."""
     list_query()
     state = queue_state(session=db.session(), now=now())
     return render_template("admin/notifications/index.html", state=state)
@@ -26,7 +26,7 @@ def index() -> ResponseReturnValue:
 @notifications.post(f"/contacts/<int(max={LARGEST_ID}):contact_id>/retry")
 @administrator
 def retry(contact_id: int) -> ResponseReturnValue:
-    """Try a failing contact at once."""
+    """Retry a failing contact immediately."""
     if try_now(work(), contact_id):
         flash("Trying now. Reload this page in a moment to see the result.")
     else:
@@ -39,7 +39,7 @@ def retry(contact_id: int) -> ResponseReturnValue:
 )
 @administrator
 def queue_again(message_id: int) -> ResponseReturnValue:
-    """Queue a message that was given up."""
+    """Queue a failed message again."""
     if send_again(work(), message_id):
         flash("The message is being sent again, with what is still true.")
     else:

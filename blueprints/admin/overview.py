@@ -1,4 +1,4 @@
-"""/admin: the overview of the instance."""
+"""The page /admin: the overview of the instance."""
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue

@@ -1,4 +1,4 @@
-"""/admin/registry: the container registry's configuration, and the keys of its tokens."""
+"""The page /admin/registry: the container registry's configuration and token keys."""
 
 from flask import Blueprint, flash, redirect, url_for
 from flask.typing import ResponseReturnValue
@@ -19,14 +19,14 @@ registry = Blueprint("registry", __name__, url_prefix="/registry")
 @registry.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show the configuration with its secret, and the keys."""
+    """Show the configuration, its secret and the keys."""
     return _page(RegistryKeyForm())
 
 
 @registry.post("/rotate")
 @administrator
 def rotate() -> ResponseReturnValue:
-    """Create a key, which signs after the chosen time."""
+    """Create a key, which starts to sign at the chosen time."""
     form = RegistryKeyForm()
     if form.carry_out(lambda: rotate_key(work(), form.key)) is None:
         return _page(form)

@@ -1,4 +1,4 @@
-"""/admin/settings: all settings, and changes of those that can change at run time."""
+"""The page /admin/settings: all settings, and forms for the live settings."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -28,14 +28,14 @@ from web.settings.stored import stored_settings
 instance_settings = Blueprint("settings", __name__, url_prefix="/settings")
 _RELEASE = "release"
 _LONGEST_SEARCH = 200
-#: The field of the page that asks whether the running release shall change.
+#: Form field that confirms a change of the running release.
 _CONFIRMED = "confirmed_release"
 
 
 @instance_settings.get("")
 @administrator
 def index() -> ResponseReturnValue:
-    """Show all settings by section, or those that a search finds."""
+    """Show all settings by section, or only the settings that match a search."""
     search = list_query("search").get("search", "").strip()[:_LONGEST_SEARCH]
     sections = matching(_sections(), search)
     return render_template("admin/settings/index.html", sections=sections, search=search)
@@ -77,7 +77,7 @@ def reset(section: str, name: str) -> ResponseReturnValue:
 
 
 def _unconfirmed_release(text: str | None) -> Release | None:
-    """Return a new running release if the administrator has not seen what it changes."""
+    """Return the new release if the administrator has not confirmed it yet."""
     current = settings_now(session=db.session()).release
     if text in {None, current} or request.form.get(_CONFIRMED) == text:
         return None
@@ -85,7 +85,7 @@ def _unconfirmed_release(text: str | None) -> Release | None:
 
 
 def _confirmation_page(section: SectionView, release: Release) -> ResponseReturnValue:
-    """Show what a release changes for whom, with the form to be sent again."""
+    """Show which consumers a release affects, with the form to submit again."""
     current = settings_now(session=db.session())
     return render_template(
         "admin/settings/confirm_release.html",

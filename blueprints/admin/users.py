@@ -1,4 +1,4 @@
-"""/admin/users: account administration."""
+"""The page /admin/users: account administration."""
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -35,7 +35,7 @@ from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
-#: What can become of personal access tokens when a password is reset.
+#: Possible treatments of personal access tokens when a password is reset.
 _TOKENS = frozenset({"revoke", "keep"})
 _PASSWORD = "user password"  # noqa: S105 - a name
 _MOST_PROJECTS = 10
@@ -92,7 +92,7 @@ def new() -> ResponseReturnValue:
 @users.get("/<int:user_id>")
 @administrator
 def show(user_id: int) -> ResponseReturnValue:
-    """Show an account, with its password right after its creation or reset."""
+    """Show an account, with its password if it was just created or reset."""
     session, moment = db.session(), now()
     page = render_template(
         "admin/users/show.html",
@@ -115,7 +115,7 @@ def show(user_id: int) -> ResponseReturnValue:
 @users.route("/<int:user_id>/edit", methods=["GET", "POST"])
 @administrator
 def edit(user_id: int) -> ResponseReturnValue:
-    """Change the names and the e-mail address of an account."""
+    """Change the names and the email address of an account."""
     account = actions.show_account(work(), user_id)
     form = AccountChangeForm(obj=account)
     after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
@@ -136,7 +136,7 @@ def edit(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/verify_address")
 @administrator
 def verify_address(user_id: int) -> ResponseReturnValue:
-    """Vouch for the e-mail address of an account."""
+    """Mark the email address of an account as verified."""
     is_new, account = actions.vouch_for(work(), user_id), actions.show_account(work(), user_id)
     if is_new:
         return _done(account, f"{account.email} is marked as verified.")
@@ -147,7 +147,7 @@ def verify_address(user_id: int) -> ResponseReturnValue:
 @users.post("/verify_addresses")
 @administrator
 def verify_addresses() -> ResponseReturnValue:
-    """Vouch for the e-mail addresses of all accounts."""
+    """Mark the email addresses of all accounts as verified."""
     flash(f"E-mail addresses marked as verified: {vouch_for_all(work())}.")
     return redirect(url_for("admin.users.index"))
 
@@ -155,7 +155,7 @@ def verify_addresses() -> ResponseReturnValue:
 @users.post("/<int:user_id>/confirm_address")
 @administrator
 def confirm_address(user_id: int) -> ResponseReturnValue:
-    """Let an account have the new e-mail address that its user asked for."""
+    """Confirm the new email address that a user has requested."""
     done = confirm_waiting(work(), user_id, request.form.get("email", ""))
     flash(f"{done.email} is confirmed.")
     return _back_to(user_id)
@@ -164,7 +164,7 @@ def confirm_address(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/approve")
 @administrator
 def approve(user_id: int) -> ResponseReturnValue:
-    """Approve an account that waits for that."""
+    """Approve an account that is waiting for approval."""
     sign_up.approve_user(work(), user_id)
     flash("The account is approved.")
     return _back_to(user_id)
@@ -173,7 +173,7 @@ def approve(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/reject")
 @administrator
 def reject(user_id: int) -> ResponseReturnValue:
-    """Reject an account that waits for approval, which deletes it."""
+    """Reject an account that is waiting for approval, and delete it."""
     sign_up.reject_user(work(), user_id)
     flash("The account is rejected and deleted.")
     return redirect(url_for("admin.users.index", group="pending"))
@@ -190,7 +190,7 @@ def deactivate(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/activate")
 @administrator
 def activate(user_id: int) -> ResponseReturnValue:
-    """Activate an account that was deactivated."""
+    """Activate a deactivated account."""
     user = actions.activate_user(work(), user_id)
     return _done(user, f"{user.username} is active again.")
 
@@ -214,7 +214,10 @@ def unlock(user_id: int) -> ResponseReturnValue:
 @users.post("/<int:user_id>/reset_password")
 @administrator
 def reset_password(user_id: int) -> ResponseReturnValue:
-    """Reset a password to a random one and show it; the form asks what becomes of the tokens."""
+    """Reset a password to a random one and show it.
+
+    The form chooses whether the user's personal access tokens are revoked.
+    """
     has_answer = request.form.get("tokens") in _TOKENS or not _count_tokens(user_id)
     if not has_answer and user_id != get_current_user().id:
         flash("Choose whether the personal access tokens are revoked or kept.", "error")
@@ -268,7 +271,7 @@ def _count_tokens(user_id: int) -> int:
 
 
 def _done(user: Account, sentence: str) -> ResponseReturnValue:
-    """Say on the page of the account that a change is done."""
+    """Show on the account's page that a change is done."""
     flash(sentence)
     return _back_to(user.id)
 
@@ -290,7 +293,7 @@ def export(user_id: int) -> ResponseReturnValue:
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
 @administrator
 def delete(user_id: int) -> ResponseReturnValue:
-    """Show the consequences, and erase a person."""
+    """Show the consequences, and erase a user's account and personal data."""
     user = get_account(user_id, session=db.session())
     form = ErasureForm(heir=get_current_user().username, username=user.username)
     if form.carry_out(lambda: _delete(user_id, form)):

@@ -1,1 +1,1 @@
-"""The receivers, and the pages that list, show and change alerts."""
+"""The alert receivers, and the pages that list, show and change alerts."""

@@ -1,4 +1,4 @@
-"""A project's alerts: the list, the list as a file, and one alert."""
+"""Pages for a project's alerts: the list, its export, and a single alert."""
 
 from typing import Any
 
@@ -32,16 +32,16 @@ from web.pages.timelines import TIMELINE, asked_timeline, shown_timeline
 from web.services import now, reading
 
 alerts = PageBlueprint("alerts", __name__, url_prefix="/<names:project_path>/-/alerts")
-#: The converter refuses numbers that no alert has and that databases reject.
+#: Part of a URL for an alert. The converter rejects numbers that databases reject.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
-#: The most names in a list of choices; others can be searched for.
+#: Maximum number of names in a choice list. Other names can be searched for.
 _MOST_CHOICES = 200
 
 
 @alerts.get("")
 @permitted("alerts.index").but(is_heavy=True)
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List alerts; the script of the page reloads the list alone."""
+    """List alerts; the page's script reloads only the list."""
     listing = ProjectAlertList(project)
     listed = {"project": project, "listing": listing, "most_sorted": queries.NEWEST_SORTED}
     if wants_part():
@@ -50,7 +50,7 @@ def index(project: ProjectView) -> ResponseReturnValue:
 
 
 def _around(project: ProjectView) -> dict[str, Any]:
-    """Return the variables of the page around the list."""
+    """Return the template variables of the page around the list."""
     session = db.session()
     return {
         "days": charts.last_days(project.id, now().date(), session=session),
@@ -62,7 +62,7 @@ def _around(project: ProjectView) -> dict[str, Any]:
 
 
 def _people(project: ProjectView) -> tuple[str, ...]:
-    """Return the names of users to choose from, alerts can be assigned to more by the API."""
+    """Return the user names in the choice list; the API can assign alerts to others."""
     me, today = get_current_user().username, now().date()
     return candidates(project, me=me, most=_MOST_CHOICES, session=db.session(), today=today)
 
@@ -78,7 +78,7 @@ def download(project: ProjectView, kind: str) -> ResponseReturnValue:
 @alerts.get(_ONE)
 @permitted("alerts.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show an alert with all its fields and what happened to it."""
+    """Show an alert with all its fields and its history."""
     list_query(*TIMELINE)
     session, me, query = db.session(), get_current_user().id, asked_timeline()
     alert = get_alert(project.id, iid, session=session, reading=reading())
@@ -105,5 +105,5 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alerts.get(f"{_ONE}/payload")
 @permitted("alerts.payload")
 def payload(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Return the whole body that an alert came with, as it was received."""
+    """Return the complete body that an alert was received with, unchanged."""
     return payload_file(get_payload(project.id, iid, session=db.session()))

@@ -1,4 +1,4 @@
-"""/-/alerts: the alerts of all projects of a member together."""
+"""The page /-/alerts: the alerts of all projects of a member."""
 
 from flask import render_template
 from flask.typing import ResponseReturnValue
@@ -17,14 +17,14 @@ from web.pages.list_query import list_query
 from web.services import now
 
 all_alerts = PageBlueprint("all_alerts", __name__, url_prefix="/-/alerts")
-#: The most projects in a list of choices; others can be given in the address.
+#: Maximum number of projects in the choice list. Other projects can be given in the URL.
 _MOST_CHOICES = 200
 
 
 @all_alerts.get("")
 @signed_in.but(is_heavy=True)
 def index() -> ResponseReturnValue:
-    """List the alerts of all projects in which the user may see them."""
+    """List the alerts of all projects in which the user can see alerts."""
     listing = AllAlertsList()
     if wants_part():
         return render_template("alerts/_list.html", listing=listing)
@@ -48,6 +48,6 @@ def download(kind: str) -> ResponseReturnValue:
 @all_alerts.post("/status")
 @signed_in
 def change_several() -> ResponseReturnValue:
-    """Change selected alerts, or all that match, in the projects where the user may do so."""
+    """Change selected or all matching alerts in the projects where the user may change them."""
     listing = ChangeableAlertsList(list_arguments())
     return change_alerts(listing, field="id", largest=LARGEST_ID)

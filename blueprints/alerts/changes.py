@@ -1,4 +1,4 @@
-"""What users change of alerts, in lists and on the page of one, and the filters that they save."""
+"""Changes to alerts, in lists and on an alert's page, and saved filters."""
 
 from datetime import datetime
 from urllib.parse import parse_qsl, urlencode
@@ -45,14 +45,15 @@ _OF_ALL = "/-/alerts"
 
 
 def list_arguments() -> MultiDict[str, str]:
-    """Return the arguments of the list that the form was on."""
+    """Return the query arguments of the list that the form was on."""
     return MultiDict(parse_qsl(request.form.get("back", "")))
 
 
 def change_alerts(listing: AlertList, *, field: str, largest: int) -> ResponseReturnValue:
-    """Change the selected alerts, or all that match: these only after a question.
+    """Change the selected alerts, or all matching alerts after a confirmation.
 
-    `field` is the form's name of a selected alert's number, which is at most `largest`.
+    `field` is the form field with the number of a selected alert. Numbers above `largest` are
+    ignored.
     """
     order = BatchOrder(
         status=request.form.get("status", ""),
@@ -92,7 +93,7 @@ def _change_every(listing: AlertList, order: BatchOrder) -> ResponseReturnValue:
 
 
 def after_batch(batch: BatchView, list_url: str) -> ResponseReturnValue:
-    """Return to the list with the result, or to the page that shows how far it is."""
+    """Redirect to the list with the result, or to the progress page of the batch."""
     if batch.is_under_way:
         return redirect(url_for("alert_batches.show", batch_id=batch.id))
     flash_batch(batch)
@@ -100,7 +101,7 @@ def after_batch(batch: BatchView, list_url: str) -> ResponseReturnValue:
 
 
 def flash_batch(batch: BatchView) -> None:
-    """Say what became of a batch that is finished."""
+    """Show the result of a finished batch."""
     if batch.restored or batch.kept:
         flash(f"{pluralize(batch.restored, 'alert')} {_is(batch.restored)} as before.")
         if batch.kept:
@@ -118,7 +119,7 @@ def flash_batch(batch: BatchView) -> None:
 
 
 def flash_change(text: str, batch: BatchView) -> None:
-    """Show a result with a button that takes the change back (templates/layout.html)."""
+    """Show a result with a button that undoes the change (templates/layout.html)."""
     if batch.can_be_undone:
         flash(text, "undo:" + url_for("alert_batches.undo", batch_id=batch.id))
     else:
@@ -148,7 +149,7 @@ def _is(number: int) -> str:
 
 
 def me() -> Actor:
-    """Return the user as the actor of a change."""
+    """Return the signed-in user as the actor of a change."""
     return Actor(id=get_current_user().id, name=get_current_user().username)
 
 
@@ -160,7 +161,7 @@ alert_changes = PageBlueprint(
 @alert_changes.post("/status")
 @permitted("alerts.change_several")
 def change_several(project: ProjectView) -> ResponseReturnValue:
-    """Change the selected alerts, or all that match, and return to the list."""
+    """Change the selected or all matching alerts, and return to the list."""
     listing = ProjectAlertList(project, list_arguments())
     return change_alerts(listing, field="iid", largest=LARGEST_IID)
 
@@ -178,7 +179,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ONE}/assignee")
 @permitted("alerts.change")
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Assign an alert to a user, or to nobody."""
+    """Assign an alert to a user, or remove the assignee."""
     with refusals_shown(InvalidError):
         assign_alert(work(), project, iid, request.form.get("assignee", ""))
     return _to_alert(project, iid)
@@ -206,7 +207,7 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ONE}/escalate")
 @permitted("alerts.escalate")
 def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Escalate an alert in five seconds, in which the page offers to undo it."""
+    """Escalate an alert after five seconds, during which the user can undo it."""
     with refusals_shown(ConflictError):
         pending.ask_to_escalate(work(), project, iid)
     return _to_alert(project, iid)
@@ -227,7 +228,7 @@ def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ONE}/<any(wake, renew):verb>")
 @permitted("alerts.escalate")
 def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
-    """Wake an alert, or renew its acknowledgement."""
+    """End the snooze of an alert, or renew its acknowledgement."""
     act, done = _VERBS[verb]
     with refusals_shown(ConflictError):
         act(work(), project, iid)
@@ -244,7 +245,7 @@ _VERBS = {
 @alert_changes.post(f"{_ONE}/page")
 @permitted("alerts.page")
 def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Page a person about an alert."""
+    """Page a user about an alert."""
     with refusals_shown(InvalidError):
         body = read_body(AlertPageBody, {"user": request.form.get("user", "")})
         manual_actions.page_person(work(), project, iid, body)
@@ -255,7 +256,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 @alert_changes.post(f"{_ONE}/snooze")
 @permitted("alerts.snooze")
 def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Let an alert rest for a while."""
+    """Snooze an alert for a while."""
     with refusals_shown(InvalidError):
         manual_actions.snooze_alert(work(), project, iid, _asked_snooze())
         flash("The alert is snoozed.")
@@ -263,7 +264,7 @@ def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
 
 
 def _asked_snooze() -> AlertSnooze:
-    """Return for how long: a length, until tomorrow, or until a time of the user's clock."""
+    """Return the requested snooze: a duration, until tomorrow, or until a local time."""
     chosen = request.form.get("for", "")
     if chosen == "tomorrow":
         return AlertSnooze(tomorrow=True)
@@ -287,7 +288,7 @@ alert_batches = PageBlueprint("alert_batches", __name__, url_prefix="/-/alert_ch
 @alert_batches.get("/<int:batch_id>")
 @signed_in
 def show(batch_id: int) -> ResponseReturnValue:
-    """Show how far a change of the user is; the script of the page asks again and again."""
+    """Show the progress of a batch of the user; the page's script polls for updates."""
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
     return render_template("alerts/batch.html", batch=batch, list_url=_list_url(batch))
 
@@ -295,13 +296,13 @@ def show(batch_id: int) -> ResponseReturnValue:
 @alert_batches.post("/<int:batch_id>/undo")
 @signed_in
 def undo(batch_id: int) -> ResponseReturnValue:
-    """Give the alerts their statuses again, unless somebody changed them since."""
+    """Restore the statuses of the alerts, except for alerts that have changed since."""
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
     return after_batch(undo_batch(work(), batch_id), _list_url(batch))
 
 
 def _list_url(batch: BatchView) -> str:
-    """Return the address of the list that the change was made in."""
+    """Return the address of the list in which the change was made."""
     given = MultiDict(parse_qsl(batch.list_query))
     if batch.project_path is None:
         return url_for("all_alerts.index", **read_query_across(given).arguments)
@@ -316,14 +317,14 @@ _in_project = project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ALERT
 @alert_list_settings.post(f"{_OF_PROJECT}/filters")
 @_in_project
 def save(project: ProjectView) -> ResponseReturnValue:
-    """Save the filter of the list under a name."""
+    """Save the filters of the list under a name."""
     return _save(ProjectAlertList(project, list_arguments()))
 
 
 @alert_list_settings.post(f"{_OF_ALL}/filters")
 @signed_in
 def save_of_all() -> ResponseReturnValue:
-    """Save the filter of the list of all projects under a name."""
+    """Save the filters of the list of all projects under a name."""
     return _save(AllAlertsList(list_arguments()))
 
 

@@ -1,7 +1,7 @@
-"""The addresses of PagerDuty's Events API v2, for tools in which only the host can be changed.
+"""PagerDuty's Events API v2, for tools in which only the host name can be changed.
 
-https://developer.pagerduty.com/docs/events-api-v2-overview. The routing key is the key of an HTTP
-endpoint. It stands in the body, so that is read first, up to the limit that PagerDuty has.
+See https://developer.pagerduty.com/docs/events-api-v2-overview. The routing key is the key of an
+HTTP endpoint. The key is in the body, so the body is read first, up to PagerDuty's size limit.
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ from web.services import reading, services, settings
 
 events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
 
-#: PagerDuty's own limit, in bytes.
+#: PagerDuty's size limit in bytes.
 _MOST = 512 * 1024
 _ERRORS = (400, 408, 413, 429)
 _SAID = {EventAction.CHANGE: "Change event processed"}
@@ -64,7 +64,7 @@ def enqueue() -> Response:
 def enqueue_change() -> Response:
     """Receive a change event for the delivery log.
 
-    Change events open no alert.
+    Change events create no alerts.
     """
     return _receive(is_change=True)
 
@@ -95,7 +95,7 @@ def _receive(*, is_change: bool) -> Response:
 
 
 def _storable(body: bytes, payload: dict[str, object]) -> bytes:
-    """Return the body without the key, whichever way that is written."""
+    """Return the body without the routing key, even if escapes hide the key."""
     hidden = pagerduty.without_routing_key(body)
     if hidden != body:
         return hidden

@@ -1,6 +1,6 @@
-"""The receivers, to which monitoring systems post their alerts.
+"""The receivers that monitoring systems send alerts to.
 
-The order of the checks is part of the API: it decides which error a client gets.
+The order of the checks is part of the API because it determines the error that a client gets.
 """
 
 from functools import partial
@@ -40,7 +40,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 
     The slug is ignored.
     """
-    if (slug, endpoint_identifier) == ("alerts", "notify"):  # no identifier is so short
+    if (slug, endpoint_identifier) == ("alerts", "notify"):  # identifiers are longer
         return notify_http(f"{project_path}/alerts/notify")
     find = partial(receivers.find_receiver, project_path, endpoint_identifier)
     return _answer(*receive_request(find))
@@ -50,7 +50,7 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
 @_receiver(name="receivers.alertmanager_api", body=AlertArray)
 @checks_its_key
 def notify_as_alertmanager(project_path: str, slug: str, endpoint_identifier: str) -> Response:
-    """Receive alerts of programs that use the URL of an integration as an Alertmanager."""
+    """Receive alerts from programs that use an integration's URL as an Alertmanager."""
     del slug
     identifier = endpoint_identifier.removesuffix(".json")
     return _answer(*receive_request(partial(receivers.find_receiver, project_path, identifier)))
@@ -71,7 +71,7 @@ def notify_http(project_path: str) -> Response:
 def notify_prometheus(project_path: str) -> Response:
     """Receive alerts for the project's oldest Prometheus integration.
 
-    A project named prometheus has this URL for its oldest HTTP endpoint.
+    For a project named "prometheus", this is the URL of its oldest HTTP endpoint.
     """
     return _answer(*receive_request(partial(receivers.find_metrics_receiver, project_path)))
 

@@ -1,4 +1,4 @@
-"""What the list of a project's alerts and that of all projects have in common."""
+"""The alert lists of a project and of all projects."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -31,22 +31,22 @@ from web.pages.list_query import CURSORS, LinkedPage, Tab, list_query, page_link
 from web.pages.templating import capped
 from web.services import now, reading
 
-#: The parameter with the number of the first row, which pages by key do not know by themselves.
+#: Parameter with the number of the first row. Keyset pagination does not provide this number.
 _POSITION = "position"
 
 
 @dataclass(frozen=True)
 class SortLink:
-    """The link in the head of a column: the order of the list, or the other direction."""
+    """A link in a column heading that selects an order or reverses it."""
 
     href: str
-    #: Of the current order, as in aria-sort; empty for another one.
+    #: Direction of the current order, as in aria-sort. Empty if the list has another order.
     direction: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
-    """A filter that is set, and the list without it."""
+    """An active filter, with a link to the list without it."""
 
     label: str
     value: str
@@ -54,23 +54,26 @@ class Chip:
 
 
 class AlertList(ABC):
-    """A page of a list of alerts, as templates show it."""
+    """A page of an alert list, as templates show it."""
 
-    #: None for the list of all projects.
+    #: Project of the list, or None for the list of all projects.
     project: ProjectView | None = None
     shows_project = False
-    #: The endpoints of the list, the list as a file, and the change of several alerts, and what
-    #: ends those that save and delete a filter.
+    #: Endpoints of the list, its export, and the change of several alerts. The suffix completes the
+    #: endpoints that save and delete a filter.
     _index: ClassVar[str]
     _download: ClassVar[str]
     _change: ClassVar[str]
     _filter_suffix = ""
 
-    #: The parameters of the query.
+    #: Supported query parameters.
     parameters: tuple[str, ...] = PARAMETERS
 
     def __init__(self, given: MultiDict[str, str] | None = None) -> None:
-        """Read the given query, or that of this request; raise QueryError for unknown words."""
+        """Read the given query, or the query of this request.
+
+        Raise QueryError for unknown parameters or values.
+        """
         known = (*self.parameters, *CURSORS, _POSITION)
         self._given = list_query(*known) if given is None else given
         query = self._read(self._given)
@@ -79,23 +82,23 @@ class AlertList(ABC):
 
     @abstractmethod
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
-        """Return the query in these parameters."""
+        """Return the query that these parameters describe."""
 
     def url(self, **arguments: Any) -> str:
-        """Return the address of the list with these arguments."""
+        """Return the URL of the list with these arguments."""
         return url_for(self._index, **self._place, **arguments)
 
     def export_url(self, kind: str) -> str:
-        """Return the address of the filtered list as a file; `kind` is json or csv."""
+        """Return the URL of the filtered list as a file; `kind` is "json" or "csv"."""
         return url_for(self._download, **self._place, kind=kind, **self.query.arguments)
 
     @property
     def change_url(self) -> str:
-        """The address that changes several alerts."""
+        """URL that changes several alerts."""
         return url_for(self._change, **self._place)
 
     def filter_url(self, action: str, filter_id: int | None = None) -> str:
-        """Return the address that saves or deletes a filter."""
+        """Return the URL that saves or deletes a filter."""
         given = self._place if filter_id is None else {**self._place, "filter_id": filter_id}
         return url_for(f"alert_list_settings.{action}{self._filter_suffix}", **given)
 
@@ -105,28 +108,31 @@ class AlertList(ABC):
 
     @property
     def selects(self) -> bool:
-        """Whether the viewer may change alerts here; those of other projects stay as they are."""
+        """Whether the viewer may select alerts to change in this list.
+
+        In the list of all projects, alerts that the viewer may not change stay as they are.
+        """
         return self.project is None or self.project.handles_alerts
 
     @cached_property
     def saved(self) -> tuple[SavedFilter, ...]:
-        """The saved filters of this list."""
+        """Saved filters of this list."""
         place = self.project.id if self.project else None
         return list_saved(get_current_user().id, place, session=db.session())
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
-        """The orders of this list."""
+        """Supported orders of this list."""
         return tuple(SORT_ORDERS.values())
 
     @property
     def severities(self) -> tuple[Any, ...]:
-        """The severities to choose from."""
+        """Severities in the choice list."""
         return SEVERITIES
 
     @cached_property
     def size(self) -> int:
-        """The number of rows of a page."""
+        """Number of rows on a page."""
         return page_size()
 
     @cached_property
@@ -142,7 +148,7 @@ class AlertList(ABC):
 
     @cached_property
     def page(self) -> LinkedPage:
-        """The rows, with the links to the pages before and after them."""
+        """Rows of the page, with links to the previous and next pages."""
         first = self.first
         return page_links(
             self._found,
@@ -152,29 +158,29 @@ class AlertList(ABC):
 
     @cached_property
     def first(self) -> int | None:
-        """The number of the first row; None if a page in the middle does not say."""
+        """Number of the first row, or None if the URL of a later page does not contain it."""
         if self._found.previous_after is None:
             return 1
         return row_id(self._given, _POSITION)
 
     @cached_property
     def mutes(self) -> Mapping[int, Mute]:
-        """What holds the pages of the alerts back, by alert id."""
+        """Reasons why alerts do not page, by alert id."""
         return muted_rows(self._found.items, at=now(), session=db.session(), reading=reading())
 
     @cached_property
     def unanswered(self) -> Collection[int]:
-        """The ids of the alerts for which people were paged, and nobody answered."""
+        """Ids of the alerts that users were paged for but have not acknowledged."""
         return unanswered_among([row.id for row in self._found.items], session=db.session())
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """The number of alerts by status; empty if counting would be slow."""
+        """Number of alerts by status. Empty if counting would be slow."""
         return queries.count_by_status(self.query.wanted, session=db.session())
 
     @cached_property
     def tabs(self) -> tuple[Tab, ...]:
-        """The tabs with their counts."""
+        """Tabs with their counts."""
         return tuple(
             Tab(
                 key=key,
@@ -190,17 +196,17 @@ class AlertList(ABC):
 
     @property
     def open_count(self) -> int | None:
-        """The number on the tab of open alerts."""
+        """Number on the tab of open alerts."""
         return self._count("open")
 
     @property
     def total(self) -> int | None:
-        """The number of alerts in this list; above COUNT_LIMIT it means at least that many."""
+        """Number of alerts in this list. A value above COUNT_LIMIT is a lower bound."""
         return self._count(self.query.tab)
 
     @property
     def range(self) -> str:
-        """Which rows these are of how many: as on the page: 1 to 20 of 111."""
+        """Range of the rows on this page, as in "1 to 20 of 111"."""
         shown = len(self._found.items)
         whole = "many" if self.total is None else capped(self.total)
         if not shown or self.first is None:
@@ -214,7 +220,7 @@ class AlertList(ABC):
 
     @property
     def sort_links(self) -> Mapping[str, SortLink]:
-        """The links in the heads of columns, by the first of their orders."""
+        """Links in the column headings, by the name of the column's first order."""
         names = {order.name for order in self.orders}
         current = self.query.order.name
         found = {
@@ -231,7 +237,7 @@ class AlertList(ABC):
 
     @property
     def chips(self) -> tuple[Chip, ...]:
-        """The filters that are set."""
+        """Active filters."""
         given = self.query.arguments
         return tuple(
             Chip(
@@ -256,14 +262,14 @@ _LABELS = {
 
 
 class ProjectAlertList(AlertList):
-    """The list of a project."""
+    """The alert list of a project."""
 
     _index = "alerts.index"
     _download = "alerts.download"
     _change = "alert_changes.change_several"
 
     def __init__(self, project: ProjectView, given: MultiDict[str, str] | None = None) -> None:
-        """Read the given query, or that of this request."""
+        """Read the given query, or the query of this request."""
         self.project = project
         self._id = project.id
         super().__init__(given)
@@ -273,7 +279,7 @@ class ProjectAlertList(AlertList):
 
 
 class AllAlertsList(AlertList):
-    """The list of all projects of a member, in the orders that have an index."""
+    """The alert list of all projects of a member, in the orders that have an index."""
 
     shows_project = True
     _index = "all_alerts.index"
@@ -281,9 +287,10 @@ class AllAlertsList(AlertList):
     _change = "all_alerts.change_several"
     _filter_suffix = "_of_all"
     parameters = PARAMETERS_ACROSS
-    #: What the user may do in the projects.
+    #: Ability that the user must have in a project.
     ability = Ability.READ_ALERTS
-    #: Selects the ids of the projects: all in which the user may do so, or the one that is wanted.
+    #: SQL selection of project ids: all projects where the user has the ability, or the one in the
+    #: query.
     projects: SelectedProjects
 
     def _read(self, given: MultiDict[str, str]) -> AlertQuery:
@@ -297,16 +304,16 @@ class AllAlertsList(AlertList):
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
-        """The orders of this list."""
+        """Supported orders of this list."""
         return tuple(order for order in SORT_ORDERS.values() if not order.is_among_newest)
 
 
 class ChangeableAlertsList(AllAlertsList):
-    """The list of those projects in which a member may change alerts."""
+    """The alert list of the projects in which a member may change alerts."""
 
     ability = Ability.ADMIN_ALERTS
 
 
 def wants_part() -> bool:
-    """Return whether the script of the page asks for the list alone."""
+    """Return whether the page's script requests only the list."""
     return request.args.get("_part") == "list"

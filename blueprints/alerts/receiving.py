@@ -1,4 +1,4 @@
-"""The steps that receivers of alerts share, and responses that are files."""
+"""The steps shared by all alert receivers, and file responses."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,9 +42,9 @@ _KINDS = {"json": queries.as_json, "csv": queries.as_csv}
 
 
 def alert_file(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -> Response:
-    """Return the alerts as a download; `kind` is json or csv.
+    """Return the alerts as a download; `kind` is "json" or "csv".
 
-    The file is named after the last part of `path`.
+    The file name contains the last part of `path`.
     """
     rows = _KINDS[kind](wanted, order, session=db.session())
     return text_file(rows, f"alerts-{path.rpartition('/')[2]}-{now():%Y-%m-%d}.{kind}")
@@ -52,7 +52,7 @@ def alert_file(wanted: AlertFilter, order: SortOrder, *, path: str, kind: str) -
 
 def payload_file(body: bytes) -> Response:
     """Return the body of a delivery, byte for byte as it was received."""
-    # Not as JSON: a body that was refused can be anything.
+    # The type is not JSON because a rejected body can contain anything.
     response = Response(body, content_type="application/octet-stream")
     response.headers["Content-Disposition"] = "attachment"
     return response
@@ -62,19 +62,19 @@ _OVER_LIMIT = {
     HTTPStatus.TOO_MANY_REQUESTS: OverLimitError,
     HTTPStatus.SERVICE_UNAVAILABLE: BusyError,
 }
-#: The largest size that the column holds, in bytes; a sender may declare more.
+#: Maximum size that fits in the database column, in bytes. A sender may declare a larger one.
 _LARGEST_SIZE = 2**31 - 1
-#: In bytes. Larger bodies are parsed in a thread, since that takes several milliseconds.
+#: Size in bytes above which a body is parsed in a thread, since parsing takes milliseconds.
 _WORTH_A_THREAD = 2**16
-#: In bytes. After a larger body the connection is closed, since it keeps the memory of its largest
-#: statement.
+#: Size in bytes above which the database connection is closed afterwards. Connections keep the
+#: memory of their largest statement.
 _WORTH_A_CONNECTION = 2**19
 
 
 def inbound_delivery(
     receiver: Receiver, moment: datetime, began_ns: int, current: Settings
 ) -> InboundDelivery:
-    """Return the delivery of this request without its body, which may not have been read yet."""
+    """Return the delivery of this request without the body, which may not have been read yet."""
     return InboundDelivery(
         project_id=receiver.project_id,
         integration_id=receiver.integration_id,
@@ -96,16 +96,17 @@ class _Finder(Protocol):
 
 
 def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
-    """Receive this request; return what its body says and what came of it.
+    """Receive this request, and return the parsed body and the result of the intake.
 
-    URL and key are checked before the body is read, so that strangers cannot send large ones.
+    The URL and the key are checked before the body is read, so that clients without a key cannot
+    send large bodies.
     """
     began, own = perf_counter_ns(), services()
     moment, current = own.clock(), own.live_settings.current()
     try:
         receiver = find(connection=own.connections, now=moment)
     except receivers.UnknownReceiverError:
-        # A body over the limit gets 413 at any URL.
+        # A body over the limit gets status 413 at any URL.
         check_declared_length(current.alert_body_limit_bytes)
         raise
     limit = policies.body_limit(current, receiver.format)
@@ -119,7 +120,7 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
         delivery = replace(delivery, body=body, size=len(given))
         receivers.check_open(receiver)
         kind = request.headers.get(sns.TYPE_HEADER) if receiver.format.takes_sns else None
-        if kind is None:  # requests of Amazon SNS declare their JSON to be text
+        if kind is None:  # Amazon SNS declares its JSON as text.
             check_media_type(*receiver.format.media_types)
         if received.flaw is not None:
             raise received.flaw
@@ -142,7 +143,10 @@ def receive_request(find: _Finder) -> tuple[ParsedBody, IntakeResult]:
 
 
 def _given_key(receiver: Receiver) -> str:
-    """Return the key of this request; raise WrongKeyError if there is none."""
+    """Return the key of this request.
+
+    Raise WrongKeyError if the request has no key.
+    """
     authorization = request.headers.get("Authorization")
     if authorization is None and request.query_string:
         in_url = receivers.key_of_url(receiver, request.args.get("key"))
@@ -159,9 +163,10 @@ def store(
     *,
     own: Services,
 ) -> tuple[ParsedBody, IntakeResult]:
-    """Read and store a body; return what it says and what came of it.
+    """Parse and store a body, and return the parsed body and the result of the intake.
 
-    Raise OverLimitError above ALERT_RATE_LIMIT, or the error that its senders heed.
+    Above ALERT_RATE_LIMIT, raise OverLimitError, or BusyError for senders that retry only after
+    status 503.
     """
     parsed = threads.reading.run(read) if delivery.size > _WORTH_A_THREAD else read()
     g.integration_id = receiver.integration_id
@@ -185,7 +190,7 @@ def store(
 
 
 def log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
-    """Log the refusal as a row, or add it to the count of an earlier one."""
+    """Log a rejected delivery as a row, or add it to the count of an earlier row."""
     count_alerts("refused", 1)
     sampler, connection, status = services().refusals, services().connections, status_of(error)
     kind = (delivery.integration_id, status)
@@ -197,12 +202,15 @@ def log_refusal(delivery: InboundDelivery, error: DomainError) -> None:
 
 
 def _asks_no_alert(kind: str | None) -> bool:
-    """Return whether a request of SNS is about a subscription."""
+    """Return whether an SNS request is about a subscription rather than an alert."""
     return kind in {sns.CONFIRMATION, sns.UNSUBSCRIBED}
 
 
 def _read_subscription(body: bytes, kind: str) -> ParsedBody:
-    """Confirm a subscription, or note that it has ended; raise the errors of a receiver."""
+    """Confirm a subscription, or record that it has ended.
+
+    Raise the usual errors of receivers.
+    """
     payload = read_object(body, nesting_limit=reading().nesting_limit)
     if kind == sns.UNSUBSCRIBED:
         return sns.note_end(payload)

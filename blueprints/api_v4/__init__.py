@@ -29,8 +29,9 @@ api_v4 = MachineBlueprint(
     __name__,
     url_prefix="/api/v4",
     errors=ErrorFormat.API,
-    # The API accepts no cookies, so a script can do no more than the owner of its token. It can
-    # send all headers that the API reads, except DPoP: no script elsewhere gets such tokens.
+    # The API accepts no cookies, so a script can do no more than the owner of its token. Scripts
+    # can send all headers that the API reads, except DPoP: scripts on other origins get no such
+    # tokens.
     cross_origin=CorsPolicy(
         methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
         headers=(

@@ -16,7 +16,7 @@ from web.http.work import work
 
 
 def _ends_family_of_reused_token(view: Callable[..., Response]) -> Callable[..., Response]:
-    """Let a request with a token that was rotated already revoke the successors of that."""
+    """Revoke the successors of a rotated token when a request presents the rotated token."""
 
     @wraps(view)
     def watched(**variables: Any) -> Response:
@@ -26,7 +26,7 @@ def _ends_family_of_reused_token(view: Callable[..., Response]) -> Callable[...,
             if error.refusal is not Refusal.REVOKED:
                 raise
             actions.end_reused_family(work(), presented_token(*API_LOCATIONS) or "")
-            # Returned and not raised, so that the revocation is committed.
+            # The error is returned and not raised, so that the revocation is committed.
             return bearer_refusal(error)
 
     return watched

@@ -19,7 +19,7 @@ from web.extensions import db
 from web.http.work import work
 
 _AT = "/projects/<path:reference>/alert_management_integrations"
-#: The converters refuse numbers that databases reject.
+#: Part of a URL for an integration. The converters reject numbers that databases reject.
 _ONE = f"/<int(max={LARGEST_ID}):integration_id>"
 _DELIVERY = f"/<int(max={LARGEST_ID}):delivery_id>"
 

@@ -1,4 +1,5 @@
-"""/api/v4/…/alert_management_alerts: alerts of a project, a group, or all that one may see."""
+"""/api/v4/…/alert_management_alerts: alerts of a project, of a group, or of all visible projects.
+"""
 
 from flask import Blueprint, Response
 
@@ -31,7 +32,7 @@ from web.services import settings
 _OF_PROJECT = "/projects/<path:reference>/alert_management_alerts"
 _OF_GROUP = "/groups/<path:reference>/alert_management_alerts"
 _MINE = "/alert_management_alerts"
-#: The converter refuses numbers that no alert has and that databases reject.
+#: Part of a URL for an alert. The converter rejects numbers that databases reject.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
 _FILE = "/export.<any(json, csv):kind>"
 
@@ -77,7 +78,7 @@ alert_lists = Blueprint("alert_lists", __name__)
     is_heavy=True
 )
 def of_group(group: GroupView, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
-    """List the alerts of all projects in a group and in the groups below it."""
+    """List the alerts of all projects in a group and its subgroups."""
     return _listed(query, projects_of_group(group.id))
 
 

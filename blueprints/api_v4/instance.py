@@ -40,7 +40,7 @@ def version() -> Version:
 @instance.get("/metadata")
 @operation("instance.metadata", returns=Metadata)
 def metadata() -> Metadata:
-    """Show the running release in the longer form."""
+    """Show the running release in the extended form."""
     return Metadata(**_running())
 
 

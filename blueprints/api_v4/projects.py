@@ -1,4 +1,4 @@
-"""/api/v4/groups, /api/v4/projects and, until later releases remove it, /api/v4/runners."""
+"""/api/v4/groups, /api/v4/projects, and /api/v4/runners until later releases remove it."""
 
 from http import HTTPStatus
 
@@ -12,7 +12,7 @@ from web.api.description.described import refuses_with
 from web.api.operations import Resources, operation
 
 _ONE = "/<string:reference>"
-#: The group that something is put into.
+#: Error 404 for requests that name a target group that does not exist.
 _MAY_BE_MISSING = refuses_with(HTTPStatus.NOT_FOUND)
 
 groups = Resources("groups", __name__, url_prefix="/groups")
@@ -66,7 +66,7 @@ job_token_scope = Resources(
 job_token_scope.bind("GET", "", project_actions.show_limits)
 job_token_scope.bind("PATCH", "", project_actions.change_limits, status=204)
 
-# This service has no runners: until a release removes these operations, they are not found.
+# This service has no runners. Requests get status 404 until a release removes these operations.
 runners = Blueprint("runners", __name__)
 
 
@@ -76,7 +76,7 @@ runners = Blueprint("runners", __name__)
 def register() -> None:
     """Register a runner with a registration token, until release 17.0.
 
-    Registration tokens and arguments are gone from release 17.0 on.
+    Registration tokens and their arguments are removed in release 17.0.
     """
     raise _no_runners()
 

@@ -20,7 +20,7 @@ _ALL = "/projects/<path:reference>/registry/repositories"
 _ONE = f"{_ALL}/<int:repository_id>"
 _TAGS = f"{_ONE}/tags"
 _TAG = f"{_TAGS}/<tag_name>"
-#: From this release on, lists of tags have no numbered pages.
+#: Change that removes numbered pages from lists of tags.
 _OFFSET_PAGINATION = BY_ID["registry-tags-offset-pagination"]
 
 registry_repositories.bind("GET", _ALL, actions.list_repositories)
@@ -52,13 +52,16 @@ def tags(project: ProjectView, repository_id: int, query: TagListQuery) -> Found
     items = [RegistryTagName.of(each, host) for each in found]
     numbered = Found(items=items, total=repository.tags_count)
     if numbered.has_more_than(query.page * query.size):
-        # A release removes the numbered pages: links lead to those that stay.
+        # A later release removes numbered pages, so links lead to keyset pages, which stay.
         return replace(numbered, next_cursor=items[-1].name)
     return numbered
 
 
 def _is_by_key(query: TagListQuery) -> bool:
-    """Return whether a page is by key; raise QueryError for a number beside it."""
+    """Return whether the page is requested by key.
+
+    Raise QueryError if a keyset request also has a page number.
+    """
     if query.pagination != "keyset":
         return _OFFSET_PAGINATION.applies_in(requested_release())
     if query.page != 1:

@@ -1,4 +1,4 @@
-"""/api/v4/releases: the release schedule, its checker, and whose calls it concerns."""
+"""/api/v4/releases: the release schedule, the release checker, and usage of affected calls."""
 
 from flask import Blueprint, after_this_request, g
 
@@ -33,7 +33,7 @@ api_usage = Blueprint("api_usage", __name__, url_prefix="/releases/usage")
 @release_changes.get("", endpoint="index")
 @operation("release_changes.index", query=ReleaseChangeQuery, returns=ReleaseChange)
 def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> Found[ReleaseChange]:
-    """List the announced changes of interfaces, by release."""
+    """List the announced API changes by release."""
     if bearer is None:
         after_this_request(let_everybody_cache)
     listed = list_shown(query.wanted)
@@ -56,9 +56,9 @@ def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> Found[Rele
     .but(writes=False, is_heavy=True)
 )
 def create(body: ReleaseCheckBody) -> ReleaseCheck:
-    """Check what breaks in a release.
+    """Check what a release breaks in a configuration or script.
 
-    The content is not stored, and not part of the response.
+    The content is not stored and not returned.
     """
     is_anonymous = g.get("limited_user_id") is None
     report = run_check(body.name, body.content, body.target, is_anonymous=is_anonymous)

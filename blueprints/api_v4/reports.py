@@ -1,4 +1,5 @@
-"""/api/v4/…/on_call/report and …/incidents/<iid>/document: what teams learn from, also as files."""
+"""/api/v4/…/on_call/report and …/incidents/<iid>/document: on-call reports and incident documents.
+"""
 
 from flask import Response
 
@@ -27,7 +28,7 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 @answers_with(md="text/markdown", csv="text/csv")
 @operation("on_call_reports.download", query=ReportQuery).but(is_heavy=True)
 def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
-    """Export a report in Markdown, or its pages as CSV."""
+    """Export a report as Markdown, or its pages as CSV."""
     return text_file(actions.write_report(work(), holder, query, file_type), f"report.{file_type}")
 
 

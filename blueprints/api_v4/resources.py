@@ -1,6 +1,6 @@
-"""The resources of which the API has nothing but actions, each with its URLs.
+"""API resources that consist only of actions, each with its URLs.
 
-Those with a view of their own, such as a download, have a file beside this one.
+Resources with custom views, such as downloads, have their own modules in this package.
 """
 
 from http import HTTPStatus
@@ -35,7 +35,7 @@ _NAMESPACE = "/<any(projects, groups):kind>/<path:reference>"
 
 
 def _one(name: str, largest: int = LARGEST_ID) -> str:
-    """Return the part of a URL for a number; the converter refuses those that nothing has."""
+    """Return the part of a URL for a number; the converter rejects numbers above `largest`."""
     return f"/<int(max={largest}):{name}>"
 
 
@@ -44,7 +44,7 @@ def _of(place: str, name: str) -> Resources:
     return Resources(name, __name__, url_prefix=f"{place}/{name}")
 
 
-# Where messages go.
+# Contacts and notification channels.
 contacts = _of("/user", "contacts")
 contacts.bind_usual(contact_actions, _one("contact_id"))
 contacts.bind("POST", f"{_one('contact_id')}/confirm", contact_actions.confirm_contact, status=200)
@@ -63,7 +63,7 @@ notification_channels.bind(
     "POST", f"{_one('channel_id')}/test", contact_actions.send_channel_test, status=200
 )
 
-# The instance's own applications; the refused requests of one are for its owner as well.
+# Applications of the instance. Owners of other applications can also list their rejected requests.
 _APPLICATION = "/<int:application_id>"
 applications = _of("", "applications")
 applications.bind("GET", "", application_actions.list_applications)
@@ -75,7 +75,7 @@ applications.bind(
     "GET", f"{_APPLICATION}/refused_requests", application_actions.list_refused_requests
 )
 
-# Who may do what where.
+# Members, invitations and roles.
 members = _of(_NAMESPACE, "members")
 members.bind("GET", "", member_actions.list_direct_members, limit=Family.MEMBERS)
 members.bind("GET", "/all", member_actions.list_all_members, limit=Family.MEMBERS)
@@ -114,7 +114,7 @@ heartbeats.bind("GET", f"{_HEARTBEAT}/url", heartbeat_actions.show_url, writes=T
 heartbeats.bind("POST", f"{_HEARTBEAT}/reset_url", heartbeat_actions.reset_url)
 heartbeats.bind("GET", f"{_HEARTBEAT}/pings", heartbeat_actions.list_pings)
 
-# Schedules, who is on call, and changes of shifts.
+# Schedules, current on-call users, and changes of shifts.
 _SCHEDULES, _SCHEDULE = f"{_NAMESPACE}/on_call/schedules", _one("schedule_id")
 on_call_schedules = Resources("on_call_schedules", __name__, url_prefix=_SCHEDULES)
 on_call_schedules.bind_usual(on_call_actions, _SCHEDULE)
@@ -146,7 +146,7 @@ own_on_call.bind("GET", "/calendar", feeds.show_own_calendar, around=_MAY_BE_MIS
 own_on_call.bind("POST", "/calendar", feeds.renew_own_calendar)
 own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar, around=_MAY_BE_MISSING)
 
-# Problems that people work on.
+# Incidents and their rules.
 _INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"
 incidents = _of(_PROJECT, "incidents")
 incidents.bind_usual(incident_actions, _one("iid", LARGEST_IID))
@@ -163,7 +163,7 @@ incident_notes.bind_usual(note_actions, _one("note_id"))
 incident_rules = _of(_PROJECT, "incident_rules")
 incident_rules.bind_usual(rule_actions, _one("rule_id"))
 
-# Through whom people sign in.
+# Identity providers for sign-in.
 identity_providers = _of("/admin", "identity_providers")
 identity_providers.bind_usual(identity_provider_actions, "/<int:provider_id>")
 identity_providers.bind(
@@ -173,7 +173,7 @@ identity_providers.bind(
     status=200,
 )
 
-# What external CI reports.
+# Results that external CI reports.
 environments = _of(_PROJECT, "environments")
 environments.bind_usual(environment_actions, "/<int:environment_id>")
 environments.bind(
@@ -203,8 +203,8 @@ releases.bind("POST", _LINKS, release_actions.create_link)
 releases.bind("PUT", _LINK, release_actions.change_link)
 releases.bind("DELETE", _LINK, release_actions.delete_link, status=200)
 
-# What a project sends out. GitLab's hooks are created and changed as webhooks, since no event of
-# theirs happens here.
+# Webhooks. GitLab's hooks are created and changed as webhooks, since none of GitLab's events occur
+# here.
 _WEBHOOK, _SENT = _one("webhook_id"), _one("delivery_id")
 webhooks = _of(_PROJECT, "webhooks")
 webhooks.bind_usual(webhook_actions, _WEBHOOK)
@@ -220,7 +220,7 @@ webhook_deliveries = Resources(
 webhook_deliveries.bind_usual(webhook_actions, _SENT)
 webhook_deliveries.bind("POST", f"{_SENT}/send_again", webhook_actions.send_again, status=202)
 
-# Whom alerts page and when, and what pages nobody.
+# Escalation policies, alert routes, and silences.
 escalation_policies = _of(_NAMESPACE, "escalation_policies")
 escalation_policies.bind_usual(escalation_actions, "/<int:policy_id>")
 
@@ -240,7 +240,7 @@ _ALERT = f"{_PROJECT}/alerts{_one('iid', LARGEST_IID)}"
 alert_mutes = Resources("alert_mutes", __name__, url_prefix=_ALERT)
 alert_mutes.bind("GET", "/mute", silence_actions.show_mute)
 
-# What happened to alerts and incidents.
+# Timelines of alerts and incidents.
 alert_timeline = Resources("alert_timeline", __name__, url_prefix=f"{_ALERT}/timeline")
 alert_timeline.bind("GET", "", timeline_actions.list_alert_timeline)
 

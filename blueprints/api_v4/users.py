@@ -32,7 +32,7 @@ from web.releases.requested_release import requested_release
 from web.services import settings
 
 users = Resources("users", __name__)
-#: From this release on the list of users has no numbered pages.
+#: Change that removes numbered pages from the list of users.
 _OFFSET_PAGINATION = BY_ID["users-offset-pagination"]
 
 
@@ -54,7 +54,10 @@ def rename_current(bearer: Bearer, body: NameBody) -> Response:
 @users.get("/user/keys")
 @operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
 def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
-    """List the SSH keys of the user, which are none because Git requires HTTP."""
+    """List the SSH keys of the user.
+
+    The list is always empty because Git requires HTTP.
+    """
     del query
     return Found(items=[], total=0)
 
@@ -70,7 +73,7 @@ def index(query: UserQuery) -> Found[Account] | Found[User]:
         query = query.model_copy(update={"pagination": "keyset"})
     found = actions.list_users(work(), query)
     if query.order_by == "id" and found.has_more_than(query.page * query.size):
-        # A release removes the numbered pages: links lead to those that stay.
+        # A later release removes numbered pages, so links lead to keyset pages, which stay.
         return replace(found, next_cursor=str(found.items[-1].id))
     return found
 
@@ -78,9 +81,9 @@ def index(query: UserQuery) -> Found[Account] | Found[User]:
 @users.get("/users/<string:user>/projects")
 @operation("users.projects", query=ProjectQuery, returns=Project, limit=Family.PROJECTS)
 def projects(query: ProjectQuery, user: str) -> Found[Project]:
-    """List the projects that a user owns, as far as the caller is a member of them.
+    """List the projects of a user that the caller is a member of.
 
-    The user is an id or a user name. Administrators see all of them.
+    The user is given by id or user name. Administrators see all of the user's projects.
     """
     owner_id = _id_of(user)
     actions.show_user(work(), owner_id)
@@ -88,9 +91,9 @@ def projects(query: ProjectQuery, user: str) -> Found[Project]:
 
 
 def _id_of(user: str) -> int:
-    """Return the id of a user who is given by id or user name; 0 is nobody's."""
+    """Return the id of a user who is given by id or user name, or 0 if there is no such user."""
     number = parse_id(user)
-    if number is not None or "@" in user:  # an address would tell whose it is
+    if number is not None or "@" in user:  # an email address would reveal its owner
         return number or 0
     found = find_user(user, session=db.session())
     return found.id if found else 0

@@ -1,1 +1,1 @@
-"""Git over HTTPS, and pages of repositories."""
+"""Git over HTTPS, and repository pages."""

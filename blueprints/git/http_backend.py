@@ -1,8 +1,8 @@
 """Runs Git's own `git http-backend` for a request (CGI, RFC 3875).
 
-A transfer passes the client's body into a child, and what the child writes to the client. It lasts
-longer than its view: it holds no connection of the database, and each of its waits has an end. It
-is the iterable of the response (PEP 3333), which the web server closes.
+A transfer passes the client's body to a child process, and the output of the child to the client.
+It outlives its view, so it holds no database connection, and each of its waits has a timeout. It is
+the iterable of the response (PEP 3333), which the web server closes.
 """
 
 import logging
@@ -54,20 +54,23 @@ from web.services import git, now, settings
 
 _log = logging.getLogger("gatebell.git")
 _PIECE = 65_536
-#: Bytes of one decompressed piece.
+#: Maximum size of a decompressed piece in bytes.
 _MOST_AT_ONCE = 1024 * 1024
 _GZIP = frozenset({"gzip", "x-gzip"})
 _PLAIN = frozenset({"", "identity"})
-#: The signature of a pack and the first bytes of its version (gitformat-pack).
+#: Signature of a pack and the first bytes of its version (gitformat-pack).
 _PACK_BEGINS = b"PACK\x00\x00\x00"
-#: Bytes of the child that are held back while the client still sends.
+#: Maximum number of bytes of the child's output that are held back while the client still sends.
 _MOST_HELD = 1024 * 1024
-#: Seconds for a child to exit after it has closed its output.
+#: Seconds for the child to exit after it has closed its output.
 _EXIT_SECONDS = 10.0
 
 
 def is_compressed(environ: dict[str, Any]) -> bool:
-    """Return whether a body is gzip; raise GitEncodingError for other content codings."""
+    """Return whether a body is compressed with gzip.
+
+    Raise GitEncodingError for other content codings.
+    """
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in _GZIP | _PLAIN:
         raise GitEncodingError("The only supported content encoding is gzip.")
@@ -77,9 +80,9 @@ def is_compressed(environ: dict[str, Any]) -> bool:
 def pieces_of(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterator[bytes]:
     """Return the pieces of a body, which may be read after the view has returned.
 
-    `seconds` is how long a piece may take to come, `limit` how many bytes there may be after
-    decompression. The iterator raises GitBodyError, GitBodyTooLargeError, and the errors of a lost
-    client.
+    `seconds` is the timeout for each piece. `limit` is the maximum size of the decompressed body in
+    bytes. The iterator raises GitBodyError, GitBodyTooLargeError, and the errors of a lost
+    connection.
     """
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
@@ -89,9 +92,9 @@ def pieces_of(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterato
 
 
 def read_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
-    """Wait for a body, or for the first `most` bytes of it, and return all its pieces.
+    """Read a whole body, or its first `most` bytes, and return an iterator over all its pieces.
 
-    Raises GitBodyError, and the errors of a body that does not come.
+    Raise GitBodyError if the body is incomplete, or the error of a body that does not arrive.
     """
     begun: list[bytes] = []
     try:
@@ -143,31 +146,31 @@ def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPlan:
-    """What is to be transferred, and what happens meanwhile."""
+    """The details of a transfer, and the callbacks to call during it."""
 
-    #: For the log.
+    #: Name of the Git service, for the log.
     service: str
     project_id: int
     user_id: int | None
-    #: The pieces of the client's body.
+    #: Pieces of the client's body.
     pieces: Iterator[bytes]
-    #: Of the request.
+    #: WSGI environment of the request.
     environ: dict[str, Any] = field(repr=False)
-    #: Seconds for all of it.
+    #: Timeout for the whole transfer in seconds.
     seconds: float
-    #: Called before the first byte of a pack is sent.
+    #: Callback before the first byte of a pack is sent.
     when_pack_begins: Callable[[], None] | None = None
-    #: Called when the child has ended well, before the client sees the end.
+    #: Callback after the child has succeeded, before the client sees the end of the response.
     when_done: Callable[[], None] | None = None
 
 
 class Transfer:
-    """The iterable of a response that a running child writes."""
+    """An iterable response whose content a running child process writes."""
 
     def __init__(
         self, plan: TransferPlan, child: Child, slot: ProcessSlot, *, begun: bytes
     ) -> None:
-        """Take the child and its slot; `begun` is what it wrote behind the head."""
+        """Initialize the transfer; `begun` is the output that the child wrote after the headers."""
         self._plan = plan
         self._child = child
         self._held = bytearray(begun)
@@ -177,14 +180,15 @@ class Transfer:
         self._tail = b""
         self._has_pack = False
         self._outcome = "cut off"
-        # Also where the response is thrown away before anybody iterates over it.
+        # The finalizer also runs if the response is discarded before it is iterated over.
         self._end = finalize(self, _end, child, slot)
 
     def take_body(self) -> None:
-        """Give the client's body to the child, unless the child writes a lot meanwhile.
+        """Pass the body to the child until it ends or the child has written a lot of output.
 
-        Before the response begins, so that a broken body is refused in words. Raises GitBodyError,
-        GitBodyTooLargeError, GitFailedError, and the errors of a body that does not come.
+        This happens before the response starts, so that an invalid body gets an error message.
+        Raise GitBodyError, GitBodyTooLargeError, GitFailedError, or the error of a body that does
+        not arrive.
         """
         try:
             self._feed()
@@ -198,7 +202,7 @@ class Transfer:
             raise
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield what the child writes; a failure resets the connection."""
+        """Yield the output of the child; a failure resets the connection."""
         try:
             while not self._has_read_all:
                 self._feed()
@@ -216,7 +220,7 @@ class Transfer:
             self.close()
 
     def close(self) -> None:
-        """End the child, give back its slot and write a line into the log; idempotent."""
+        """End the child, release its slot and write a log line. Further calls have no effect."""
         if not self._end.alive:
             return
         leave_body(self._plan.environ, has_ended=self._has_read_all)
@@ -238,12 +242,12 @@ class Transfer:
         )
 
     def _feed(self) -> None:
-        """Give the client's body to the child, until it ends or the child has written a lot."""
+        """Pass the body to the child until it ends or the child has written a lot of output."""
         for piece in self._plan.pieces:
             self._check_time()
             self._received += len(piece)
             self._held += self._child.write(piece)
-            sleep(0)  # others want their turn as well
+            sleep(0)  # let other greenlets run
             if len(self._held) > _MOST_HELD:
                 return
         self._has_read_all = True
@@ -297,22 +301,22 @@ def _end(child: Child, slot: ProcessSlot) -> tuple[int, str]:
         slot.release()
 
 
-#: Bytes of a request to read, decompressed: names of objects alone.
+#: Maximum size of a decompressed read request in bytes. Such requests contain only object names.
 _READ_REQUEST_LIMIT = 64 * 1024 * 1024
-#: So much of them is waited for before Git begins: some thousand names.
+#: Number of bytes to read before Git starts, which is enough for several thousand object names.
 _READ_AHEAD = 256 * 1024
-#: Beside the pack, a push has one line for each branch.
+#: Maximum size of a push in bytes without its pack: a push has one line for each branch.
 _BESIDE_PACK = 64 * 1024 * 1024
 _MOST_HEAD = 8_192
-#: Parameters of the protocol, separated by colons (gitprotocol-http).
+#: Pattern for protocol parameters, separated by colons (gitprotocol-http).
 _PROTOCOL = re.compile(r"[a-z0-9=.:_-]{1,200}")
 _TOLD = frozenset({"content-type", "cache-control", "expires", "pragma"})
 
 
 def serve(wanted: GitAccess, url_path: str) -> Response:
-    """Return the response of http-backend; `url_path` is what follows the repository in the URL.
+    """Return the response of http-backend; `url_path` is the part of the URL after the repository.
 
-    Raises the errors of `domain.git.errors` before anything is transferred.
+    Raise an error of `domain.git.errors` before anything is transferred.
     """
     path = _prepare(wanted)
     is_call = request.method == "POST"
@@ -320,7 +324,7 @@ def serve(wanted: GitAccess, url_path: str) -> Response:
     with ExitStack() as undone:
         if is_call:
             undone.callback(leave_body, request.environ, has_ended=False)
-        # Nobody holds a slot whose request does not come.
+        # Read the body first, so that a request whose body does not arrive holds no slot.
         pieces = _pieces(wanted) if is_call else iter(())
         slot = _slots().take(Caller(address=client_address(), user_id=wanted.user_id))
         undone.callback(slot.release)
@@ -339,7 +343,7 @@ def serve(wanted: GitAccess, url_path: str) -> Response:
 
 
 def _prepare(wanted: GitAccess) -> Path:
-    """Return the path of the repository, which is created if need be."""
+    """Return the path of the repository, and create the repository if it does not exist."""
     own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
@@ -350,7 +354,7 @@ def _prepare(wanted: GitAccess) -> Path:
 
 
 def _check_size(wanted: GitAccess) -> None:
-    """Raise the error of a body that is declared too large, or of a push without room for it."""
+    """Raise an error if the declared body is too large, or if there is no disk space for a push."""
     current, most = settings(), _most_of_body(wanted)
     if wanted.service is GitService.RECEIVE_PACK:
         check_room(current.repositories_path, least=current.free_space_for_pushes_bytes)
@@ -359,17 +363,17 @@ def _check_size(wanted: GitAccess) -> None:
 
 
 def _most_of_body(wanted: GitAccess) -> int:
-    """Return how many bytes a request may have, decompressed."""
+    """Return the maximum size of a decompressed request body in bytes."""
     if wanted.service is GitService.RECEIVE_PACK:
         return settings().push_limit_bytes + _BESIDE_PACK
     return _READ_REQUEST_LIMIT
 
 
 def _is_taken_first(wanted: GitAccess) -> bool:
-    """Return whether the body is read before the response begins, so that it can be refused.
+    """Return whether the body is read before the response starts, so that it can be rejected.
 
-    Names of objects are; a pack is not, unless it is compressed once more, as Git never does.
-    Raises GitEncodingError.
+    This applies to lists of object names. It applies to packs only if they are compressed again,
+    which Git never does. Raise GitEncodingError for unsupported content codings.
     """
     return is_compressed(request.environ) or wanted.service is GitService.UPLOAD_PACK
 
@@ -384,7 +388,7 @@ def _slots() -> ProcessSlots:
 
 
 def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]:
-    """Return the CGI variables, with the configuration of this one request."""
+    """Return the CGI variables with the Git configuration for this request."""
     may_push = wanted.service is GitService.RECEIVE_PACK
     configuration = (
         ("http.receivepack", "true" if may_push else "false"),
@@ -409,9 +413,9 @@ def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]
 
 
 def _read_head(child: Child) -> tuple[bytes, bytes]:
-    """Return the head of the CGI response, and what was read behind it.
+    """Return the headers of the CGI response, and the output that was read after them.
 
-    http-backend writes it before it reads the body.
+    http-backend writes the headers before it reads the body.
     """
     if request.method != "POST":
         child.end_input()
@@ -442,7 +446,7 @@ def _respond(transfer: Transfer, head: bytes) -> Response:
 
 
 def _pieces(wanted: GitAccess) -> Iterator[bytes]:
-    """Return the pieces of the body; names of objects are waited for, unless they are many."""
+    """Return the pieces of the body; a short list of object names is read completely first."""
     patience, limit = settings().request_timeout_seconds, _most_of_body(wanted)
     pieces = pieces_of(request.environ, seconds=patience, limit=limit)
     if wanted.service is GitService.UPLOAD_PACK:
@@ -466,7 +470,7 @@ def _plan(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> TransferPla
 
 
 def _noting_push(wanted: GitAccess, path: Path) -> Callable[[], None]:
-    """Return what is done after a push that Git took."""
+    """Return the callback that records a push after Git has accepted it."""
     settle = partial(note_push, git(), path)
     write = prepared(lambda session: note_push_to(wanted.project.id, session=session, now=now()))
 
@@ -474,16 +478,17 @@ def _noting_push(wanted: GitAccess, path: Path) -> Callable[[], None]:
         settle()
         try:
             write()
-        except SQLAlchemyError as error:  # the branches have moved anyway
+        except SQLAlchemyError as error:  # the branches have been updated in any case
             _log.warning("push not noted", extra={"reason": type(error).__name__})
 
     return note
 
 
 def _recording(wanted: GitAccess) -> Callable[[], None]:
-    """Return what stores the audit event of a download in a short transaction of its own.
+    """Return the callback that stores the audit event of a download in its own short transaction.
 
-    It is called before the first byte of the pack is sent: what cannot be recorded is not sent.
+    It is called before the first byte of the pack is sent: downloads that cannot be recorded are
+    not sent.
     """
     event = download_event(wanted.project, release=parse_release(settings().release))
     store = prepare_event(event)

@@ -1,7 +1,7 @@
-"""The number of Git transfers on this host, over all its web processes.
+"""Limits the number of Git transfers on this host, across all web processes.
 
-A slot is a locked file: the lock ends with the process that holds it, however that ends. What is
-written into the file says whose transfer it is.
+A slot is a locked file. The lock ends with the process that holds it, even if the process crashes.
+The content of the file identifies the user and the address of the transfer.
 """
 
 import fcntl
@@ -20,22 +20,22 @@ from domain.git.errors import RepositoryBusyError
 _POLL_SECONDS = 0.1
 _RETRY_AFTER = 10
 _DIGEST_BYTES = 32
-#: In place of the user of an anonymous caller.
+#: Digest that represents an anonymous caller.
 _NOBODY = bytes(_DIGEST_BYTES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Whose transfer takes a slot."""
+    """The caller whose transfer takes a slot."""
 
-    #: The IP address, as rate limits count it.
+    #: IP address, as rate limits count it.
     address: str
-    #: None without a valid token.
+    #: Id of the user, or None without a valid token.
     user_id: int | None
 
 
 class _Mark(NamedTuple):
-    """What a slot says of its caller, as digests."""
+    """The digests of a caller's user and address, as stored in a slot."""
 
     user: bytes
     address: bytes
@@ -50,7 +50,7 @@ class _Mark(NamedTuple):
         return self.user == _NOBODY
 
     def is_of_same_person(self, other: "_Mark") -> bool:
-        """Return whether one person may be behind both: a user, and without a token an address."""
+        """Return whether both may be the same person: same user, or same address if anonymous."""
         if self.is_anonymous or other.is_anonymous:
             return self.address == other.address
         return self.user == other.user
@@ -64,29 +64,29 @@ class ProcessSlot:
     """A slot that this process holds."""
 
     def __init__(self, file: FileIO) -> None:
-        """Take the locked file."""
+        """Initialize the slot with its locked file."""
         self._file = file
 
     def release(self) -> None:
-        """Give the slot back; only the first call does something."""
+        """Release the slot. Further calls have no effect."""
         self._file.close()
 
 
 class ProcessSlots:
-    """The slots of this host, in a directory of their own."""
+    """The slots of this host, stored in a separate directory."""
 
     def __init__(self, directory: Path, *, count: int, wait_seconds: float) -> None:
-        """Take how many slots there are, and how long one may wait for one."""
+        """Set the number of slots, and how long to wait for a free slot."""
         self._directory = directory
         self._count = count
         self._wait_seconds = wait_seconds
 
     def take(self, caller: Caller) -> ProcessSlot:
-        """Take a slot; raise RepositoryBusyError if none gets free.
+        """Take a slot; wait for a free one if necessary.
 
-        One person gets half of the slots, with and without a token together, so that nobody can
-        keep all others from them. Without a token, an address gets a quarter, and all of these
-        together half.
+        One user cannot block all others: a person gets at most half of the slots, with and without
+        a token combined. Without a token, an address gets a quarter, and all anonymous callers
+        together get half. Raise RepositoryBusyError if no slot becomes free in time.
         """
         mark = _Mark.of(caller)
         deadline = monotonic() + self._wait_seconds
@@ -101,7 +101,7 @@ class ProcessSlots:
             sleep(_POLL_SECONDS)
 
     def _try(self, mark: _Mark) -> ProcessSlot | None:
-        """Take a free slot unless the caller has its share."""
+        """Take a free slot unless the caller has already reached its share."""
         with ExitStack() as opened:
             files = [opened.enter_context(self._open(number)) for number in range(self._count)]
             held = [file for file in files if not _is_locked_by_us(file)]
@@ -109,7 +109,7 @@ class ProcessSlots:
             if free is None or self._has_its_share(mark, [_mark_in(file) for file in held]):
                 return None
             os.pwrite(free.fileno(), b"".join(mark), 0)
-            # A descriptor of the same open file keeps the lock.
+            # A duplicated descriptor of the same open file keeps the lock.
             return ProcessSlot(FileIO(os.dup(free.fileno()), "r+b"))
 
     def _has_its_share(self, mark: _Mark, held: Sequence[_Mark]) -> bool:

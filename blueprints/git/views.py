@@ -1,4 +1,4 @@
-"""*.git: Git over HTTPS, served by Git's own http-backend."""
+"""Git over HTTPS at *.git, served by Git's own http-backend."""
 
 from flask import Response, request
 from flask.typing import ResponseReturnValue
@@ -21,24 +21,24 @@ _SMART_ONLY = "Only the smart protocol is served: use Git 1.6.6 or newer."
 @git.get("/<repository:path>/info/refs")
 @git_client
 def refs(access: GitAccess) -> ResponseReturnValue:
-    """Advertise the branches and tags, or what version 2 of the protocol can do."""
+    """Advertise the branches and tags, or the capabilities of protocol version 2."""
     if request.args.get("service") not in set(GitService):
         raise ForbiddenError(_SMART_ONLY)
     return serve(access, "info/refs")
 
 
 @git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
-# Transactions of the session only read; what a transfer writes has one of its own.
+# The transactions of the session only read. A transfer writes in separate transactions.
 @git_client.but(writes=False)
 def pack(access: GitAccess) -> ResponseReturnValue:
-    """Transfer objects: to the client, or from it."""
+    """Transfer objects to or from the client."""
     return serve(access, access.service)
 
 
 @git.route("/<repository:path>/info/lfs/<path:endpoint>", methods=_ANY)
 @git_client.but(writes=False, errors=ErrorFormat.MESSAGE)
 def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
-    """Refuse large file storage in the words of its API (the batch API of Git LFS)."""
+    """Reject Git LFS requests with an error in the format of its batch API."""
     del access, endpoint
     sentence = "Git LFS is not supported: push the files themselves, or store them elsewhere."
     return json_response({"message": sentence}, _NOT_IMPLEMENTED)
@@ -47,14 +47,14 @@ def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
 @git.route("/<repository:path>/<path:file>", methods=_ANY)
 @open_to_anyone.but(writes=False)
 def files(path: str, file: str) -> ResponseReturnValue:
-    """Refuse the files of the dumb protocol, in every repository alike."""
+    """Reject requests of the dumb protocol, with the same error for every repository."""
     del path, file
     raise NotFoundError(_SMART_ONLY)
 
 
 @git.after_request
 def speak_lfs(response: Response) -> Response:
-    """Give the responses of large file storage their media type and challenge."""
+    """Set the media type and the authentication challenge of Git LFS responses."""
     if request.endpoint == "git.lfs":
         response.mimetype = _LFS_TYPE
         if "WWW-Authenticate" in response.headers:

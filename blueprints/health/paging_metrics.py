@@ -1,4 +1,4 @@
-"""The queue of pages for Prometheus, by type of contact."""
+"""Prometheus metrics of the page queue, by type of contact."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _LABEL = "channel"
 
 
 def page_metrics() -> Sequence[Collector]:
-    """Return the collector of what waits and how messages ended; none if it is unknown."""
+    """Return the collector of page metrics, or an empty list if the database cannot be read."""
     try:
         session, moment = db.session(), now()
         return [
@@ -39,16 +39,16 @@ def page_metrics() -> Sequence[Collector]:
 
 @dataclass(frozen=True)
 class _Pages(Collector):
-    """A collector of the messages to each type of contact."""
+    """A collector of message metrics for each type of contact."""
 
     states: Sequence[TypeState]
     moment: datetime
     overdue: int
-    #: Stored times that lie ahead of the clock.
+    #: Number of stored times that are ahead of the clock.
     ahead: int
 
     def collect(self) -> Iterator[Metric]:
-        """Return gauges of what waits, and counters of how messages ended."""
+        """Return gauges of queued messages, and counters of messages by outcome."""
         depth = GaugeMetricFamily(
             "gatebell_page_queue_messages", "Messages that wait to be sent.", labels=[_LABEL]
         )

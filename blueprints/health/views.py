@@ -1,4 +1,4 @@
-"""Health checks, and metrics of all processes of a web server together, for operators."""
+"""Health checks, and metrics of all web processes on a host, for operators."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,7 +43,8 @@ from web.services import git, settings
 from web.settings.reader import Settings
 
 _Join = Callable[[Iterable[float]], float]
-#: What is not added up: the limit is one of each process, and the server began with its first.
+#: Functions that combine metrics that are not summed. The limit applies to each process, and the
+#: server started with its first process.
 _JOINED: dict[str, _Join] = {
     "process_max_fds": min,
     "process_open_fds": max,
@@ -52,15 +53,15 @@ _JOINED: dict[str, _Join] = {
 
 
 def process_metrics() -> list[Collector]:
-    """Return the collector of this server; without gunicorn, prometheus_client has its own."""
+    """Return the process collector; without gunicorn, prometheus_client has its own."""
     return [_Processes()] if serves_in_greenlets() else []
 
 
 class _Processes(Collector):
-    """A collector of the web processes and of the one that started them."""
+    """A collector of the web processes and their parent process."""
 
     def collect(self) -> Iterator[Metric]:
-        """Return what prometheus_client says of each process, in one number each."""
+        """Return the process metrics of prometheus_client, combined over all processes."""
         found: dict[str, list[Metric]] = {}
         for pid in _pids():
             for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
@@ -82,12 +83,12 @@ def _memory_of(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         total += proportional_bytes(pid)
-        sleep(0)  # the kernel takes milliseconds to add up one process
+        sleep(0)  # yield to other greenlets: the kernel takes milliseconds to add up one process
     return total
 
 
 def _pids() -> list[int]:
-    """Return the server's processes; where the kernel does not list them, this one alone."""
+    """Return the pids of the server, or only this process if the kernel does not list them."""
     parent = os.getppid()
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
@@ -110,9 +111,8 @@ _NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRIC
 def healthz() -> Response:
     """Return 200 if this process is running.
 
-    There are no further checks.
-
-    `gatebell doctor` also gets the IP address that its request seemed to have.
+    There are no further checks. `gatebell doctor` also receives the IP address that the service
+    sees for the request.
     """
     return jsonify(status="ok", **seen_client(request))
 
@@ -134,9 +134,7 @@ def healthz() -> Response:
 def readyz() -> Response:
     """Return 200 if the database responds and its schema is current.
 
-    Requests can then be served.
-
-    A host that was told to stop answers 503 until it has stopped.
+    Requests can then be served. A host that is shutting down returns 503 until it has stopped.
     """
     if is_shutting_down():
         return _unavailable(status="stopping", database="not checked")
@@ -145,7 +143,7 @@ def readyz() -> Response:
         remarks = {
             "clock": clock_warning(),
             "certificate": _certificate_remark(),
-            # Everything else works without it.
+            # Everything else works without Git.
             "git": git().problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
@@ -208,7 +206,7 @@ def _certificate_metrics() -> Iterator[Gauge]:
 
 
 def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:
-    """Return whether a request came from this machine or one of METRICS_NETWORKS."""
+    """Return whether a request came from this machine or from one of METRICS_NETWORKS."""
     address = _address(environ.get("REMOTE_ADDR", ""))
     is_forwarded = any(name in environ for name in _HEADERS)
     if address is None or (is_forwarded and not _is_clients_own(environ)):

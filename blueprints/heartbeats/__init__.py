@@ -1,1 +1,1 @@
-"""Heartbeats: pages, and the receiver of pings."""
+"""Heartbeat pages, and the receiver of pings."""

@@ -1,4 +1,4 @@
-"""Receives a ping: a hot path without session, whose URL is the secret."""
+"""The receiver of pings: a hot path without a session, where the URL is the secret."""
 
 import logging
 from uuid import UUID
@@ -15,15 +15,15 @@ from web.http.request_bodies import BodyBeginning, read_beginning
 from web.services import now, services, settings
 
 _log = logging.getLogger("gatebell.heartbeats")
-#: In bytes. What follows is not read; the ping counts all the same.
+#: Maximum number of body bytes that are read. A ping with a larger body still counts.
 _MOST_READ = 2**20
 _LONGEST_EXIT_STATUS = 255
 
 
 def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> BodyBeginning:
-    """Store a ping and return what was read of its body.
+    """Store a ping and return the part of its body that was read.
 
-    Raise NotFoundError for an unknown key, QueryError for a malformed run id or exit status.
+    Raise NotFoundError for an unknown key, and QueryError for a malformed run id or exit status.
     """
     moment = now()
     _count(key)
@@ -31,7 +31,7 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
         raise QueryError("invalid url format: an exit status is from 0 to 255")
     rid, own = _run_id(), services()
     kept = settings().heartbeat_body_limit_bytes
-    # Strangers cannot make the service read large bodies.
+    # Check the key first, so that clients with an unknown key cannot send large bodies.
     is_large = "Transfer-Encoding" in request.headers or (request.content_length or 0) > kept
     if is_large and not is_known(key, connection=own.connections, keyring=own.keyring):
         raise _unknown()
@@ -57,17 +57,20 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
 
 @by_pinging_address
 def _count(key: str) -> None:
-    """Count the ping by IP address and by heartbeat; raise NotFoundError for a malformed key."""
+    """Count the ping by IP address and by heartbeat.
+
+    Raise NotFoundError for a malformed key.
+    """
     if not _is_well_formed(key):
         raise _unknown()
-    # The digest of a key that may be unknown, since counting comes before the database.
+    # The key may be unknown, since requests are counted before the database is queried.
     g.heartbeat = services().keyring.digest(key).hex()
     _count_for_heartbeat()
 
 
 @by_heartbeat
 def _count_for_heartbeat() -> None:
-    """Count it, which is all."""
+    """Count the request; the decorator does all the work."""
 
 
 def _is_well_formed(text: str) -> bool:
@@ -92,7 +95,7 @@ def _run_id() -> str | None:
 
 
 def _settle(stored: StoredPing) -> None:
-    """Open or resolve the alert at once; the worker does it if that fails."""
+    """Open or resolve the alert immediately; if that fails, the worker does it later."""
     try:
         settle(stored.heartbeat_id, connection=services().connections, now=now())
     except SQLAlchemyError as error:

@@ -1,7 +1,7 @@
-"""/<project>/-/heartbeats: the heartbeats of a project. /-/ping/…: the URLs that jobs request.
+"""Pages for a project's heartbeats, and the URLs /-/ping/… that jobs request.
 
-The latter take the signals of Healthchecks' pinging API. GET, HEAD and POST mean the same; a POST
-may carry a log.
+The ping URLs accept the signals of Healthchecks' pinging API. GET, HEAD and POST mean the same; a
+POST may contain a log.
 """
 
 from flask import Response, flash, redirect, render_template, url_for
@@ -29,7 +29,7 @@ _ONE = "/<int:heartbeat_id>"
 @heartbeats.get("")
 @permitted("heartbeats.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the heartbeats, those first that need somebody."""
+    """List the heartbeats; heartbeats that need attention come first."""
     list_query()
     found = actions.list_by_urgency(work(), project)
     return render_template("heartbeats/index.html", project=project, found=found)
@@ -50,7 +50,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @heartbeats.get(_ONE)
 @permitted("heartbeats.show")
 def show(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Show a heartbeat with its log; maintainers see the URL and how jobs request it."""
+    """Show a heartbeat and its log; maintainers also see the URL and usage examples."""
     return _show_page(project, heartbeat_id, ResetUrlForm(formdata=None))
 
 
@@ -89,7 +89,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_ONE}/pause")
 @permitted("heartbeats.pause")
 def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Expect nothing for now."""
+    """Pause a heartbeat."""
     actions.pause_heartbeat(work(), project, heartbeat_id)
     flash("Heartbeat paused. Pings are logged, and no alert opens until you resume it.")
     return _back_to(project, heartbeat_id)
@@ -98,7 +98,7 @@ def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_ONE}/resume")
 @permitted("heartbeats.resume")
 def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Expect pings again."""
+    """Resume a heartbeat."""
     actions.resume_heartbeat(work(), project, heartbeat_id)
     flash("Heartbeat resumed.")
     return _back_to(project, heartbeat_id)
@@ -107,7 +107,7 @@ def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @heartbeats.post(f"{_ONE}/reset_url")
 @permitted("heartbeats.reset_url")
 def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
-    """Replace the URL; the old one is accepted for the chosen time."""
+    """Replace the URL; the old URL is accepted for the chosen time."""
     form = ResetUrlForm()
     made = form.carry_out(lambda: actions.reset_url(work(), project, heartbeat_id, form.reset()))
     if made is None:

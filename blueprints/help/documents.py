@@ -1,7 +1,8 @@
 """The documents of `docs/`: their index, and each document as HTML.
 
-Links lead to pages, and placeholders become the reader's values. The documents belong to the
-project and contain no HTML, and markdown-it-py escapes all text, so nothing has to be sanitized.
+Links lead to pages, and placeholders are replaced with the reader's values. The documents belong to
+the project and contain no HTML, and markdown-it-py escapes all text, so nothing has to be
+sanitized.
 """
 
 import posixpath
@@ -25,10 +26,10 @@ from domain.core.markdown import aligned_by_class
 
 _KEPT = 128
 _IMAGES = "images/"
-#: What people call the blocks of a language that have no name.
+#: Titles of code blocks without a file name, by language.
 _LANGUAGES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
 DOCS = Path(__file__).parents[2] / "docs"
-#: Former names of documents.
+#: New names of renamed documents, by their former names.
 MOVED = {
     **{
         name: f"evidence/{name}"
@@ -45,18 +46,18 @@ MOVED = {
     "pushed-requests-and-bound-tokens": "par-and-dpop",
     "words": "glossary",
 }
-#: Shown by /help itself.
+#: Name of the index, which /help itself shows.
 _INDEX = "README"
 _TITLE = re.compile(r"\A# (.+)\n")
 _SECTION = re.compile(r"^## (.+)$")
 _TOPIC = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): (.+)$")
 
-#: As documents write the base URL of an installation.
+#: Base URLs of an installation, as documents write them.
 _BASE_URLS = r"https://gate\.example(?![\w-]|\.\w)|https://gatebell\.example\.com(?![\w-]|\.\w)"
 _CALLBACK = "https://app.example/callback"
 _PROJECT = "acme/shop"
-#: Values of others go into commands: those with a character that a shell or a program could
-#: understand are left out.
+#: Pattern for values that are safe to insert into commands. Other users choose these values, so
+#: values with special characters for a shell or program are left out.
 _HARMLESS = re.compile(r"[\w:/.\-~%\[\]]+", re.ASCII)
 CLIENT_ID = "CLIENT_ID"
 INTEGRATION_URL = "INTEGRATION_URL"
@@ -66,7 +67,7 @@ INTEGRATION_URL = "INTEGRATION_URL"
 class Document:
     """A document in Markdown."""
 
-    #: Its place below `docs/`, without the ending: `guides/curl`.
+    #: Path of the document below `docs/` without the extension, such as `guides/curl`.
     name: str
     title: str
     text: str
@@ -74,7 +75,7 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A line of the index: a document, and what it is about."""
+    """An entry of the index: a document and its description."""
 
     name: str
     title: str
@@ -83,7 +84,7 @@ class Topic:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of the index."""
+    """A section of the index."""
 
     title: str
     topics: tuple[Topic, ...]
@@ -91,7 +92,7 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """What is known of a reader; None leaves the placeholder."""
+    """The known values of a reader. Placeholders stay where a value is None."""
 
     base_url: str
     client_id: str | None = None
@@ -100,7 +101,7 @@ class Values:
     project_path: str | None = None
 
     def fill(self, text: str) -> str:
-        """Return a text with these values in place of the placeholders."""
+        """Return a text in which these values replace the placeholders."""
         known = self._by_placeholder()
         names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
         pattern = f"{_BASE_URLS}|{names}" if names else _BASE_URLS
@@ -122,16 +123,16 @@ class Values:
 
 @cache
 def documents() -> Mapping[str, Document]:
-    """Return the documents by their names, read once for each process.
+    """Return the documents by name. Each process reads them once.
 
-    There are none where the service was installed without them.
+    The result is empty if the service was installed without documents.
     """
     return {each.name: each for each in map(_read, sorted(DOCS.rglob("*.md")))}
 
 
 @cache
 def sections() -> tuple[Section, ...]:
-    """Return the index."""
+    """Return the sections of the index."""
     found: dict[str, list[Topic]] = {}
     title = ""
     index = documents().get(_INDEX)
@@ -150,7 +151,7 @@ def find_document(name: str) -> Document | None:
 
 
 def page_of(name: str) -> str:
-    """Return the path of a document's page, from the service's own root."""
+    """Return the path of a document's page, relative to the root of the service."""
     return "/help" if name == _INDEX else f"/help/{name if _is_guide(name) else f'docs/{name}'}"
 
 
@@ -167,7 +168,7 @@ def _read(file: Path) -> Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Heading:
-    """A heading of the second level."""
+    """A second-level heading."""
 
     anchor: str
     title: str
@@ -175,20 +176,20 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """A document without its title."""
+    """A rendered document without its title."""
 
     html: Markup
     headings: tuple[Heading, ...]
 
 
 def anchor_of(heading: str) -> str:
-    """Return what links have behind the number sign, as GitHub and GitLab write it."""
+    """Return the anchor of a heading, in the format of GitHub and GitLab."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 @lru_cache(maxsize=_KEPT)
 def rendered(document: Document, values: Values) -> Rendered:
-    """Render a document for a reader; for requests, because blocks are templates."""
+    """Render a document for a reader. This needs a request because blocks are templates."""
     parser = _parser()
     tokens = _below_title(parser.parse(document.text))
     _mend_empty_headers(tokens)
@@ -210,14 +211,14 @@ def _below_title(tokens: list[Token]) -> list[Token]:
 
 
 def _mend_empty_headers(tokens: Sequence[Token]) -> None:
-    """Make cells of headers that say nothing into others, since Markdown has no table without."""
+    """Turn empty header cells into data cells, since Markdown requires a header row."""
     for opening, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if opening.type == "th_open" and not inline.content:
             opening.tag = closing.tag = "td"
 
 
 def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
-    """Give headings their anchors; yield those of the second level."""
+    """Set the anchors of headings, and yield the second-level headings."""
     seen: Counter[str] = Counter()
     for opening, inline in pairwise(tokens):
         if opening.type != "heading_open":
@@ -234,16 +235,16 @@ def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Links:
-    """Where links and pictures of a document lead."""
+    """The targets of a document's links and images."""
 
-    #: Of the document, below `docs/`.
+    #: Folder of the document, below `docs/`.
     folder: str
-    #: The path of the service's base URL.
+    #: Path of the service's base URL.
     root: str
     values: Values
 
     def followed(self, tokens: Sequence[Token]) -> Iterator[Token]:
-        """Yield the parts of a line; a link that leads out of the documents is its text alone."""
+        """Yield the parts of a line; a link to a file outside the documents becomes plain text."""
         is_dropped = False
         for token in tokens:
             if token.type == "link_open":
@@ -258,7 +259,7 @@ class _Links:
                 yield token
 
     def _address(self, written: str) -> str | None:
-        """Return where a link leads on this service, or None if nowhere."""
+        """Return the URL of a link's target, or None if the service has no such page."""
         parts = urlsplit(written)
         if parts.scheme or parts.netloc:
             return self.values.fill(written)
@@ -285,9 +286,9 @@ def _parser() -> MarkdownIt:
 def _block(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Render a block of code; what stands behind its language is the name of its file.
+    """Render a code block; the text after the language is the file name.
 
-    Commands have no file: their names are for tests.
+    In blocks of commands, that text is a name for tests and is not shown.
     """
     del renderer, options
     language, _, name = tokens[index].info.strip().partition(" ")
@@ -301,7 +302,7 @@ def _block(
 def _table(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Open a table in a box that scrolls sideways, also by the keyboard."""
+    """Open a table in a box that scrolls horizontally and can be reached by keyboard."""
     del renderer, tokens, index, options
     table_open = get_template_attribute("help/_parts.html", "table_open")
     return str(table_open(_unique("Table", env["labels"])))

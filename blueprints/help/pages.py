@@ -1,4 +1,4 @@
-"""/help: guides and documents, and pages that errors link to."""
+"""Pages at /help: guides, documents, and the page that errors link to."""
 
 from flask import redirect, render_template, request, send_from_directory
 from flask.typing import ResponseReturnValue
@@ -28,7 +28,7 @@ help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 @help_pages.get("")
 @open_to_anyone
 def index() -> ResponseReturnValue:
-    """List guides and documents, or the parts of them that match a search."""
+    """List the guides and documents, or the parts of them that match a search."""
     asked = list_query("search").get("search", "").strip()
     return render_template(
         "help/index.html",
@@ -41,7 +41,7 @@ def index() -> ResponseReturnValue:
 @help_pages.get("/guides/<name>")
 @open_to_anyone
 def guide(name: str) -> ResponseReturnValue:
-    """Show a guide, with the values of an application or integration that the reader may see."""
+    """Show a guide with the values of an application, integration or project of the reader."""
     if new_name := MOVED.get(f"guides/{name}"):
         return _redirect(new_name)
     document = _existing(f"guides/{name}")
@@ -78,7 +78,7 @@ def document(name: str) -> ResponseReturnValue:
 @help_pages.get("/images/<name>.png")
 @open_to_anyone
 def image(name: str) -> ResponseReturnValue:
-    """Return a picture of a document."""
+    """Return an image of a document."""
     return send_from_directory(DOCS / "images", f"{name}.png")
 
 
@@ -93,7 +93,7 @@ _MISSING = "This help page does not exist."
 
 
 def _redirect(name: str) -> ResponseReturnValue:
-    """Redirect to a document that has another name now, with the same query."""
+    """Redirect to the new name of a document and keep the query."""
     query = request.query_string.decode("ascii", "ignore")
     return redirect(f"{request.script_root}{page_of(name)}{f'?{query}' if query else ''}", 301)
 

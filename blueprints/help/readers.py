@@ -29,18 +29,18 @@ class Reader:
     """The reader of a guide."""
 
     values: Values
-    #: Name and page of what the values belong to; None if the guide shows placeholders.
+    #: Name and URL of the object that the values belong to. None if the guide shows placeholders.
     name: str | None = None
     url: str | None = None
     #: Whether the query names something that does not exist or that the reader may not see.
     is_refused: bool = False
-    #: Scopes that the guide needs and the application does not have, and the page that adds them.
+    #: Scopes that the guide needs and the application lacks, and the page that adds them.
     missing_scopes: tuple[str, ...] = ()
     edit_url: str | None = None
 
 
 def find_reader(document: Document) -> Reader:
-    """Return the reader of a guide, with those values of the query that the reader may see."""
+    """Return the reader of a guide, with the values of the query that the reader may see."""
     query = list_query("application", "project", "integration")
     values = Values(base_url=settings().base_url)
     try:
@@ -50,11 +50,14 @@ def find_reader(document: Document) -> Reader:
 
 
 def _of_query(query: Mapping[str, str], values: Values, document: Document) -> Reader:
-    """Return the reader; raise ForbiddenError or NotFoundError if they may not see the values."""
+    """Return the reader of a query.
+
+    Raise ForbiddenError or NotFoundError if the viewer may not see the values.
+    """
     application_id = row_id(query, "application")
     integration_id = row_id(query, "integration")
     project_path = query.get("project", "").strip("/")
-    if not project_path.isprintable():  # no path, and nothing to ask a database for
+    if not project_path.isprintable():  # no path, and databases reject it
         raise NotFoundError
     if application_id is not None:
         return _of_application(application_id, values, document)
@@ -84,13 +87,16 @@ def _of_application(application_id: int, values: Values, document: Document) -> 
 
 
 def _scopes_of(document: Document) -> tuple[str, ...]:
-    """Return the scopes that a guide tells to register."""
+    """Return the scopes that the application needs according to the guide."""
     line = _SCOPES.search(document.text)
     return tuple(re.findall(r"`([a-z_]+)`", line[1])) if line else ()
 
 
 def _application(application_id: int) -> ApplicationView:
-    """Return an application whose page the viewer may see, or raise NotFoundError."""
+    """Return an application whose page the viewer may see.
+
+    Raise NotFoundError if there is no such application.
+    """
     reader = viewer()
     if reader.user_id is None:
         raise NotFoundError
@@ -100,7 +106,10 @@ def _application(application_id: int) -> ApplicationView:
 
 
 def _of_integration(project_path: str, integration_id: int, values: Values) -> Reader:
-    """Return a reader who may see the integration's credentials."""
+    """Return a reader with the values of an integration.
+
+    Raise ForbiddenError if the viewer may not see the integration's credentials.
+    """
     project = get_project(project_path, viewer(), session=db.session())
     if not project.can_integrate:
         raise ForbiddenError
@@ -126,7 +135,7 @@ def _of_project(project_path: str, values: Values) -> Reader:
 
 
 def offered_applications(document: Document, reader: Reader) -> tuple[ApplicationView, ...]:
-    """Return the viewer's newest applications, if the guide shows placeholders for one."""
+    """Return the viewer's newest applications if the guide shows placeholders for one."""
     user_id = viewer().user_id
     if user_id is None or reader.name is not None or CLIENT_ID not in document.text:
         return ()

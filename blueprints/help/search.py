@@ -13,10 +13,10 @@ LONGEST_SEARCH = 200
 MOST_RESULTS = 30
 #: Length of an excerpt in characters.
 _EXCERPT = 160
-#: Markdown around words.
+#: Pattern for Markdown syntax around words.
 _SIGNS = re.compile(r"[`*|]|\]\([^)\s]*\)|\[")
 _GLOSSARY = "glossary"
-#: Folders for engineers, which rank after everything else.
+#: Folders for engineers, which rank below all other folders.
 _EVIDENCE = ("evidence/", "adr/")
 _SYNONYM = re.compile(r"^\| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
@@ -31,25 +31,25 @@ class Part:
 
     @property
     def page(self) -> str:
-        """The path of the page, from the root of the service."""
+        """Path and anchor of the part, relative to the root of the service."""
         anchor = f"#{anchor_of(self.heading)}" if self.heading else ""
         return f"{page_of(self.document.name)}{anchor}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A part that matches a search, and an excerpt of it."""
+    """A part that matches a search, with an excerpt."""
 
     part: Part
     excerpt: str
 
 
-#: Matches a term of a search: any of its synonyms.
+#: Pattern for a search term and its synonyms.
 Term = re.Pattern[str]
 
 
 def search(text: str) -> tuple[Hit, ...]:
-    """Return the parts that contain every term of a search, the best first."""
+    """Return the parts that contain every term of a search, best matches first."""
     terms = list(_terms(text[:LONGEST_SEARCH].casefold()))
     found = [
         part for part in _parts() if terms and all(term.search(_folded(part)) for term in terms)
@@ -60,7 +60,7 @@ def search(text: str) -> tuple[Hit, ...]:
 
 
 def _terms(text: str) -> Iterator[Term]:
-    """Yield the terms of a search; a synonym of several words is one term."""
+    """Yield the terms of a search; a synonym of several words counts as one term."""
     for phrase, others in _synonyms().items():
         pattern = _pattern(phrase)
         if pattern.search(text):
@@ -72,7 +72,7 @@ def _terms(text: str) -> Iterator[Term]:
 
 @cache
 def _pattern(phrase: str) -> Term:
-    """Return a pattern for whole words, with the endings of plurals and verbs."""
+    """Return a pattern for whole words with optional plural and verb endings."""
     words = r"[\s-]+".join(re.escape(word) for word in re.split(r"[\s-]+", phrase) if word)
     ending = "(?:e?s|e?d|ing)?" if phrase[-1:].isalpha() else ""
     return re.compile(rf"(?<!\w){words}{ending}(?!\w)")
@@ -80,12 +80,12 @@ def _pattern(phrase: str) -> Term:
 
 @cache
 def _synonyms() -> Mapping[str, Sequence[str]]:
-    """Return the terms of the product for the words that people search for, longest first."""
+    """Return the product's terms for the words that people search for, longest first."""
     glossary = documents().get(_GLOSSARY)
     table = glossary.text.partition("\n## Synonyms\n")[2].partition("\n## ")[0] if glossary else ""
     found = {
         phrase: [each.strip() for each in terms.casefold().split(",")]
-        for phrases, terms in _SYNONYM.findall(table)[1:]  # without the header
+        for phrases, terms in _SYNONYM.findall(table)[1:]  # the first match is the header
         for phrase in (each.strip() for each in phrases.casefold().split(","))
     }
     return dict(sorted(found.items(), key=lambda each: -len(each[0])))
@@ -98,7 +98,7 @@ def _parts() -> tuple[Part, ...]:
 
 
 def _parts_of(document: Document) -> list[Part]:
-    """Split a document at its headings; a number sign inside a code block is no heading."""
+    """Split a document at its headings; a number sign inside a code block is not a heading."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     is_code = False
     for line in document.text.splitlines()[1:]:
@@ -116,7 +116,7 @@ def _folded(part: Part) -> str:
 
 
 def _rank(part: Part, terms: Sequence[Term]) -> tuple[bool, int]:
-    """Return what orders results: no evidence, then terms in titles and headings."""
+    """Return the sort key of a part: evidence last, then by the number of terms in headings."""
     title, heading = part.document.title.casefold(), part.heading.casefold()
     in_heading = sum(term.search(heading) is not None for term in terms)
     in_title = sum(term.search(title) is not None for term in terms)
@@ -126,7 +126,7 @@ def _rank(part: Part, terms: Sequence[Term]) -> tuple[bool, int]:
 
 
 def _excerpt(part: Part, terms: Sequence[Term]) -> str:
-    """Return the surroundings of the first term in the text, on one line."""
+    """Return the text around the first matching term, on one line."""
     text = " ".join(_SIGNS.sub("", part.text).split())
     folded = text.casefold()
     at = min((found.start() for term in terms if (found := term.search(folded))), default=0)

@@ -1,1 +1,1 @@
-"""The pages of incidents and of the rules that open them."""
+"""Pages for incidents and for the rules that open them."""

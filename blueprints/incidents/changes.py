@@ -1,4 +1,4 @@
-"""What users change of incidents: status, severity, assignees, words and alerts."""
+"""Changes to incidents: status, severity, assignees, text and alerts."""
 
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -30,7 +30,7 @@ _ONE = f"/<int(max={LARGEST_IID}):iid>"
 @incident_changes.post(f"{_ONE}/status")
 @permitted("incidents.change")
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Change the status of an incident, and of its alerts with it."""
+    """Change the status of an incident and of its alerts."""
     with refusals_shown(InvalidError, NotFoundError):
         change = read_body(IncidentChange, {"status": request.form.get("status", "")})
         changed = actions.change_incident(work(), project, iid, change)
@@ -48,7 +48,7 @@ def change_severity(project: ProjectView, iid: int) -> ResponseReturnValue:
 @incident_changes.post(f"{_ONE}/assignees")
 @permitted("incidents.change")
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Assign an incident to one more user, or take an assignee away."""
+    """Add an assignee to an incident, or remove an assignee."""
     present = actions.show_incident(work(), project, iid).assignees
     names = [person.username for person in present if person.username != request.form.get("remove")]
     added = request.form.get("add")
@@ -70,7 +70,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 @incident_changes.post(f"{_ONE}/edit")
 @permitted("incidents.change")
 def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Change title, description and whether it is closed with its alerts."""
+    """Change the title, the description, and the options for linked alerts."""
     return _change(
         project,
         iid,

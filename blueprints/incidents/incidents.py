@@ -1,4 +1,4 @@
-"""A project's incidents: the list, a new one, and one with its timeline."""
+"""Pages for a project's incidents: the list, a new incident, and a single incident."""
 
 from collections.abc import Mapping
 
@@ -33,9 +33,9 @@ from web.pages.timelines import TIMELINE, asked_timeline, shown_timeline
 from web.services import now
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
-#: The converter refuses numbers that no incident has and that databases reject.
+#: Part of a URL for an incident. The converter rejects numbers that databases reject.
 _ONE = f"/<int(max={LARGEST_IID}):iid>"
-#: The most names in a list of choices; others can be assigned by the API.
+#: Maximum number of names in a choice list. Other users can be assigned with the API.
 _MOST_CHOICES = 200
 _ALERTS_SHOWN = 20
 
@@ -88,7 +88,7 @@ def _tabs(project: ProjectView, query: IncidentQuery, counts: Mapping[str, int])
 @incidents.get("/new")
 @permitted("incidents.create")
 def new(project: ProjectView) -> ResponseReturnValue:
-    """Ask for the words of a new incident."""
+    """Show the form for a new incident."""
     list_query()
     return _form_page(project, IncidentForm(formdata=None))
 
@@ -109,7 +109,7 @@ def _form_page(project: ProjectView, form: IncidentForm) -> str:
 @incidents.post("")
 @permitted("incidents.create")
 def create_from_alert(project: ProjectView) -> ResponseReturnValue:
-    """Open an incident from an alert, on whose page the button is."""
+    """Create an incident from an alert; the button is on the alert's page."""
     iid = parse_id(request.form.get("alert", "")) or 0
     new = read_body(NewIncident, {"alerts": [min(iid, LARGEST_IID)]})
     try:
@@ -127,7 +127,7 @@ def _to_new(project: ProjectView, made: Incident) -> ResponseReturnValue:
 @incidents.get(_ONE)
 @permitted("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
-    """Show an incident with its alerts, and what happened to it and to them."""
+    """Show an incident with its alerts and timeline."""
     given, query = list_query("alerts", *TIMELINE), asked_timeline()
     incident = actions.show_incident(work(), project, iid)
     alerts = Slice(size=_ALERTS_SHOWN, before=read_id(given.get("alerts")))

@@ -1,4 +1,4 @@
-"""The rules of a project that open incidents from alerts."""
+"""Pages for the rules that open incidents from a project's alerts."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ _ONE = f"/<int(max={LARGEST_ID}):rule_id>"
 @incident_rules.get("")
 @permitted("incident_rules.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List the rules, with a form for a new one; links to it can fill in name and labels."""
+    """List the rules with a form for a new rule; links can fill in its name and labels."""
     given = list_query("name", "labels")
     return _list_page(project, IncidentRuleForm(formdata=None, **given.to_dict()))
 
@@ -47,7 +47,7 @@ def _list_page(project: ProjectView, form: IncidentRuleForm) -> str:
 
 
 def _offered(project: ProjectView) -> Choices:
-    """Return whom a rule can call; channels are for escalation policies."""
+    """Return the targets that a rule can page; only escalation policies page channels."""
     found = choices(project, most=_MOST_PEOPLE, session=db.session(), today=now().date())
     return replace(found, channels=())
 

@@ -1,1 +1,1 @@
-"""A project's alert integrations: their settings, keys, deliveries and test alerts."""
+"""Pages for a project's alert integrations: settings, keys, deliveries and test alerts."""

@@ -1,4 +1,4 @@
-"""The delivery log of an integration, and the action that sends a stored body again."""
+"""The delivery log of an integration, and pages that process a stored body again."""
 
 from collections.abc import Iterable
 
@@ -81,7 +81,7 @@ def show(project: ProjectView, integration_id: int, delivery_id: int) -> Respons
 
 
 def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tuple[str, str], ...]:
-    """Return the words that the integration's table lacks, with what they probably mean."""
+    """Return the unmapped severity words with their proposed severities."""
     known = integration.mapping.rules.severity_words
     return tuple((word, proposed_severity(word).value) for word in words if word not in known)
 
@@ -89,7 +89,7 @@ def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tupl
 @deliveries.post("/replay")
 @permitted("alert_deliveries.replay").but(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Store the refused deliveries of the chosen period after all."""
+    """Process the rejected deliveries of the chosen period again."""
     form, unit = ReplayForm(), work()
     if form.validate_on_submit():
         period = ReplayBody(since=unit.now - form.length, after=form.after.data or 0)
@@ -121,7 +121,7 @@ def _flash_replays(result: ReplayResult) -> None:
 @deliveries.post("/<int:delivery_id>/send_again")
 @permitted("alert_deliveries.resend").but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
-    """Store the body of a delivery as a new one, read with the current mapping."""
+    """Process the body of a delivery again as a new delivery, with the current mapping."""
     resent = actions.resend(work(), project, integration_id, delivery_id)
     if resent.outcome == "accepted":
         flash(f"Delivery {delivery_id} was sent again as this delivery.")

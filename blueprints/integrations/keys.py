@@ -29,7 +29,7 @@ integration_keys = PageBlueprint(
     __name__,
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
 )
-#: Parse warnings shown with an error: later items usually repeat the first ones.
+#: Maximum number of parse warnings shown with an error. Later items usually repeat the first ones.
 _MOST_REASONS = 5
 
 
@@ -43,7 +43,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 @integration_keys.get("/setup")
 @permitted("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Show only whether the integration receives, for a page that waits for it."""
+    """Show only whether the integration receives alerts, for a page that polls it."""
     integration = get_receiver(work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
@@ -57,7 +57,7 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integration_keys.post("/reset_key")
 @permitted("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Replace the key; the old one is accepted for the chosen grace period."""
+    """Replace the key; the old key is accepted for the chosen grace period."""
     form, unit = ResetKeyForm(), work()
     made = form.carry_out(
         lambda: actions.rotate_key(
@@ -80,7 +80,7 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integration_keys.post("/end_previous_key")
 @permitted("alert_integration_keys.delete")
 def end_previous_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Refuse the previous key before its grace period ends."""
+    """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
         actions.end_previous_key(work(), project, integration_id, form.seen.data or "")
@@ -89,7 +89,7 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
 
 
 def _stage(project: ProjectView, integration_id: int) -> dict[str, Any]:
-    """Return how far the set-up has come: whether alerts arrive, and whether they page anybody."""
+    """Return the setup progress: whether alerts arrive, and whether they page anyone."""
     session = db.session()
     return {
         "set_up": set_up_of(integration_id, session=session),
@@ -146,7 +146,7 @@ def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 
 
 def _example(integration: IntegrationView) -> str:
-    """Return a payload that the integration reads: the sample of its mapping, if it has one."""
+    """Return an example payload: the sample of the integration's mapping if it has one."""
     sample = integration.sample if integration.has_mapping else None
     return sample or integration.format.example_body(now=now())
 

@@ -1,6 +1,6 @@
 """The list of a project's alert integrations, and the pages that add and delete one.
 
-The settings, keys, test alerts and deliveries of an integration have a blueprint each.
+The settings, keys, test alerts and deliveries of integrations have separate blueprints.
 """
 
 from flask import flash, redirect, render_template, request, url_for
@@ -29,7 +29,7 @@ integrations = PageBlueprint(
 @integrations.get("")
 @permitted("alert_integrations.index")
 def index(project: ProjectView) -> ResponseReturnValue:
-    """List name, type and status; developers may send test alerts from here."""
+    """List the name, type and status of each integration; developers may send test alerts."""
     found = domain.list_integrations(work(), project)
     return render_template("integrations/index.html", project=project, integrations=found)
 
@@ -53,7 +53,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
 @integrations.post("/new/recognize")
 @permitted("alert_recognition.recognize").but(writes=False)
 def recognize(project: ProjectView) -> ResponseReturnValue:
-    """Say which tool sent a payload, and propose type, mapping and severities for it."""
+    """Recognize the tool that sent a payload, and propose a type, mapping and severities."""
     pasted = SampleForm()
     form = NewIntegrationForm(formdata=None, active=True)
     if not pasted.validate_on_submit():
@@ -78,7 +78,7 @@ def _first_page(created: IntegrationWithKey, project: ProjectView) -> str:
 @integrations.get("/<int:integration_id>/delete")
 @permitted("alert_integrations.delete")
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Ask for confirmation before the integration is deleted."""
+    """Show the confirmation page for deleting an integration."""
     integration = domain.get_integration(work(), project, integration_id)
     return render_template("integrations/delete.html", project=project, integration=integration)
 
@@ -86,7 +86,7 @@ def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @integrations.post("/<int:integration_id>/delete")
 @permitted("alert_integrations.delete")
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Delete the integration; its alerts stay."""
+    """Delete the integration and keep its alerts."""
     gone = actions.delete_integration(work(), project, integration_id)
     flash(f"{gone.name} was deleted. Its alerts are kept.")
     return redirect(url_for("integrations.index", project_path=project.path))

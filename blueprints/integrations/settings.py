@@ -1,4 +1,4 @@
-"""The settings of an integration: name, API URL, whether it is active, and its mapping."""
+"""The settings of an integration: name, API URL, activation, and mapping."""
 
 from dataclasses import dataclass
 
@@ -45,17 +45,17 @@ integration_settings = PageBlueprint(
 
 @dataclass(frozen=True, kw_only=True)
 class _Editor:
-    """The mapping form, the draft that it holds, and the previews of the draft."""
+    """The mapping form, its draft, and previews of the draft."""
 
     form: MappingForm
     integration: IntegrationView
     draft: MappingDraft | None = None
-    #: How the draft reads the latest deliveries; only if that was asked for.
+    #: Preview of the draft applied to the latest deliveries, if one was requested.
     mapping_preview: MappingPreview | None = None
 
     @property
     def sample_preview(self) -> SamplePreview | None:
-        """The alert that the sample would open."""
+        """Alert that the sample would create, or None without a draft."""
         if self.draft is None:
             return None
         return preview_on_sample(self.draft, self.integration.format, now=now(), reading=reading())
@@ -64,7 +64,7 @@ class _Editor:
 @integration_settings.route("/configure", methods=["GET", "POST"])
 @permitted("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Show all settings; change name, API URL and whether it is active."""
+    """Show all settings, and change the name, the API URL and whether the integration is active."""
     integration = domain.get_integration(work(), project, integration_id)
     form = _form_of(integration, is_posted=True)
     form.use(request.form.get("use", ""))
@@ -96,7 +96,7 @@ def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnV
 @integration_settings.post("/mapping/preview")
 @permitted("alert_mappings.preview").but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Return the part of the page that shows the alert which the sample would open."""
+    """Return the part of the page with the alert that the sample would create."""
     integration, form = get_mappable(work(), project, integration_id), MappingForm()
     editor = _Editor(form=form, integration=integration, draft=_posted_draft(form, integration))
     page = render_template("integrations/_sample_preview.html", editor=editor)
@@ -106,7 +106,7 @@ def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturn
 @integration_settings.post("/mapping/remove")
 @permitted("alert_mappings.delete")
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Delete sample and mapping."""
+    """Delete the sample and the mapping."""
     mapping_actions.delete_mapping(work(), project, integration_id)
     flash("Mapping removed. New deliveries are read with the default field names.")
     return _back(project, integration_id)
@@ -124,7 +124,7 @@ def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationFor
 
 
 def _posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
-    """Return the posted draft, or None and add the errors to the form."""
+    """Return the posted draft, or add the errors to the form and return None."""
     if not form.validate_on_submit():
         return None
     try:
@@ -154,7 +154,10 @@ def _editor_of(integration: IntegrationView) -> _Editor:
 def _draft_of(
     integration: IntegrationView, form: MappingForm, text: str | None = None
 ) -> MappingDraft | None:
-    """Return the draft of a new sample, else the saved one, or None and add errors to the form."""
+    """Return the draft of a new sample, or else the saved draft.
+
+    If the sample is invalid, add the errors to the form and return None.
+    """
     limit = reading().nesting_limit
     try:
         if text is None:
@@ -206,7 +209,7 @@ severity_words = PageBlueprint(
 @severity_words.post("")
 @permitted("alert_mappings.change")
 def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Replace the table."""
+    """Replace the table of severity words."""
     with refusals_shown(InvalidError, ValueError):
         table = SeverityWordsForm().table
         mapping_actions.save_severity_words(work(), project, integration_id, table)
@@ -217,7 +220,7 @@ def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @severity_words.post("/add")
 @permitted("alert_mappings.change")
 def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
-    """Add a word, or change what one stands for."""
+    """Add a severity word, or change the severity of an existing word."""
     form = SeverityWordForm()
     word, severity = form.word.data or "", form.severity.data
     try:

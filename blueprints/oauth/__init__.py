@@ -1,1 +1,1 @@
-"""The OAuth and OpenID Connect endpoints, and the pages on which users consent."""
+"""OAuth and OpenID Connect endpoints, and the consent pages."""

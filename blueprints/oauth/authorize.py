@@ -64,12 +64,12 @@ authorize = PageBlueprint("authorize", __name__, url_prefix="/oauth", leads_to_a
         400: Answer(text="The application is unknown.", content_type=HTML),
     },
 )
-# An application that was approved before gets its code at once. With prompt=none it gets an answer
-# even if the user has to set something up first: it may have asked in a frame that nobody sees.
+# An application that was approved before gets its code immediately. With prompt=none, it gets a
+# response even if the user has to set something up first: the request may be in a hidden frame.
 @open_to_anyone.but(writes=True, open_before_password_change=True)
 def consent() -> ResponseReturnValue:
-    """Redirect to the sign-in, show the consent page, or redirect back with a code."""
-    if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
+    """Redirect to the sign-in page, show the consent page, or redirect back with a code."""
+    if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
         return ""
     server, asked = AuthorizationServer(oauth_context()), request_from({})
     try:
@@ -97,7 +97,7 @@ def consent() -> ResponseReturnValue:
 def consent_by_post() -> ResponseReturnValue:
     """Accept an authorization request by POST (OpenID Connect Core 3.1.2.1).
 
-    It comes from another origin and has no CSRF token, so it only redirects to GET.
+    The request comes from another origin and has no CSRF token, so it is only redirected to GET.
     """
     try:
         refuse_other_encodings(request.get_data())
@@ -107,7 +107,7 @@ def consent_by_post() -> ResponseReturnValue:
 
 
 def _back_to_question() -> ResponseReturnValue:
-    """Redirect to the same question, for the user who is signed in now; nothing is decided."""
+    """Redirect to the consent page for the user who is now signed in, without a decision."""
     form = open_consent_form(request.form.get("request", ""))
     flash(OUTDATED_FORM, "warning")
     return redirect(authorization_url(form.parameters), code=303)
@@ -132,7 +132,7 @@ def decide() -> ResponseReturnValue:
 
 
 def _repeat(asked: ProtocolRequest) -> ResponseReturnValue:
-    """Answer a form that was submitted before: its first decision counts."""
+    """Handle a form that was submitted before; its first decision counts."""
     server = AuthorizationServer(oauth_context())
     is_yes = request.form.get("decision") == "authorize"
     user_id = get_current_user().id
@@ -155,7 +155,7 @@ def _answer(asked: ProtocolRequest) -> ResponseReturnValue:
 
 
 def _approval() -> Approval | None:
-    """Return None as well for who has to change the password or set up a second factor first."""
+    """Return the user's approval, or None if they must sign in or complete their setup first."""
     if not current_user.is_authenticated or current_user.user.must_change_password:
         return None
     return None if must_set_up_second_factor() else visitors_approval()
@@ -174,9 +174,9 @@ def _follow(
 
 
 def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
-    """Redirect to the sign-in, which returns here; no URL alone signs a user out.
+    """Redirect to the sign-in page, which returns here; a URL alone never signs a user out.
 
-    Who is signed in, and has something to set up first, is led there.
+    Signed-in users who have to set something up first are redirected to that page.
     """
     if current_user.is_authenticated and not is_known:
         return lead_to_security()
@@ -206,7 +206,7 @@ def _ask(checked: CheckedRequest, server: AuthorizationServer) -> ResponseReturn
 def _refuse(
     error: ProtocolError, asked: ProtocolRequest, server: AuthorizationServer
 ) -> ResponseReturnValue:
-    """Redirect back with the error where that is safe, else show it on a page (section 4.1.2.1)."""
+    """Redirect to the application with the error if safe, else show it (section 4.1.2.1)."""
     authorization.record_refusal(asked, error, server)
     answer = server.handle_error_response(asked, error) if error.redirect_uri else None
     if answer and authorization.may_redirect_error(
@@ -226,7 +226,7 @@ def _refuse(
 
 
 def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
-    """Return the presented redirect URI; the registered ones too if the visitor may edit them."""
+    """Return the presented redirect URI, and the registered URIs if the visitor may edit them."""
     if not isinstance(error, UnknownRedirectUriError):
         return None
     edit_url = _edit_url(error.application)
@@ -238,7 +238,7 @@ def _mismatch(error: ProtocolError) -> Mapping[str, Any] | None:
 
 
 def _edit_url(application: ApplicationView) -> str | None:
-    """Return where the visitor can edit an application, if they may."""
+    """Return the URL where the visitor can edit an application, or None if they may not."""
     if not current_user.is_authenticated:
         return None
     if application.is_owned_by(get_current_user().id):

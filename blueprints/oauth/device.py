@@ -1,4 +1,4 @@
-"""/oauth/device: the pages for the user code of a device and the decision (RFC 8628, 3.3)."""
+"""Pages at /oauth/device for a device's user code and the decision (RFC 8628, 3.3)."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -33,7 +33,7 @@ device = PageBlueprint("device", __name__, url_prefix="/oauth/device", leads_to_
 
 @device.before_request
 def only_while_it_is_on() -> None:
-    """Respond 404 while the instance does not offer the device grant."""
+    """Return status 404 if the instance does not offer the device grant."""
     if not settings().oauth2_device_grant_flow:
         raise NotFoundError("The device flow is turned off on this instance.")
 
@@ -48,13 +48,13 @@ def enter() -> ResponseReturnValue:
 
 
 def _back_to_code() -> ResponseReturnValue:
-    """Redirect to the form for the code, filled in; nothing is decided."""
+    """Redirect to the form with the user code filled in, without a decision."""
     flash(OUTDATED_FORM, "warning")
     return redirect(_code_url(), code=303)
 
 
 def _code_url() -> str:
-    """Return the URL of the form, with the code of the submitted form."""
+    """Return the URL of the form, with the user code of the submitted form."""
     code = read_user_code(request.form.get("user_code", ""))
     return url_for("device.enter", user_code=shown(code) if code else None)
 
@@ -63,7 +63,7 @@ def _code_url() -> str:
 @signed_in
 @leads_back(_back_to_code)
 def open_request() -> ResponseReturnValue:
-    """Show the request of the device with this code."""
+    """Show the request of the device with this user code."""
     form = UserCodeForm()
     if not form.validate_on_submit():
         return _code_page(form), 422
@@ -81,8 +81,8 @@ def open_request() -> ResponseReturnValue:
 def ask_for_phone() -> ResponseReturnValue:
     """Show the form for a user code to continue on a phone; the URL does not fill it in.
 
-    A user who scans a QR code does not compare the code with the device. So no link may lead to
-    one: only a user who has the device at hand, and types its code, sees it.
+    Users who scan a QR code do not compare the code with the device. Therefore no link leads to a
+    QR code: users see one only after they type the code of the device in front of them.
     """
     return _phone_page(UserCodeForm(formdata=None))
 
@@ -96,7 +96,7 @@ def _back_to_phone() -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(_back_to_phone)
 def show_to_phone() -> ResponseReturnValue:
-    """Show a QR code with the URL of the user code, without looking the code up."""
+    """Show a QR code with the URL of the user code, without looking up the code."""
     form = UserCodeForm()
     if not form.validate_on_submit():
         return _phone_page(form), 422
@@ -111,7 +111,7 @@ def show_to_phone() -> ResponseReturnValue:
 @device.get("/decision")
 @signed_in
 def begin_again() -> ResponseReturnValue:
-    """Redirect to the first page after a new sign-in instead of a decision."""
+    """Redirect to the first page if a new sign-in interrupted the decision."""
     return redirect(url_for("device.enter"))
 
 
@@ -119,7 +119,7 @@ def begin_again() -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(_back_to_code)
 def decide() -> ResponseReturnValue:
-    """Store the decision; every button but Approve denies the request."""
+    """Store the decision; every button except Approve denies the request."""
     if not current_user.is_authenticated:
         return redirect(url_for("sessions.sign_in", next=_code_url()))
     decision = _pressed()
@@ -151,7 +151,10 @@ def _code_page(form: UserCodeForm) -> str:
 
 
 def _refused(form: UserCodeForm, error: InvalidError | TooManyAttemptsError) -> ResponseReturnValue:
-    """Show the error at the field; returned and not raised, so that guesses are counted."""
+    """Show the error at the field.
+
+    The error is returned and not raised, so that the count of attempts is committed.
+    """
     form.object_to("user_code", str(error))
     if isinstance(error, TooManyAttemptsError):
         return _code_page(form), 429, {"Retry-After": str(error.retry_after)}

@@ -1,4 +1,4 @@
-"""/oauth/logout: sign-out at the request of an application (RP-Initiated Logout 1.0)."""
+"""The page /oauth/logout: sign-out at an application's request (RP-Initiated Logout 1.0)."""
 
 from flask import flash, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -26,10 +26,10 @@ logout = PageBlueprint("logout", __name__, url_prefix="/oauth", leads_to_applica
 
 
 @logout.get("/logout")
-@open_to_anyone.but(writes=True, open_before_password_change=True)  # an ID token signs out at once
+@open_to_anyone.but(writes=True, open_before_password_change=True)  # ID tokens sign out
 def ask() -> ResponseReturnValue:
-    """Sign out, ask for confirmation, or show that nobody is signed in."""
-    if request.method == "HEAD":  # wants to know of an address, and must not act (RFC 9110, 9.3.2)
+    """Sign the user out, ask for confirmation, or show that no user is signed in."""
+    if request.method == "HEAD":  # must have no effects (RFC 9110, 9.3.2)
         return ""
     carried = request.args.get("request")
     try:
@@ -45,7 +45,8 @@ def ask() -> ResponseReturnValue:
 def decide() -> ResponseReturnValue:
     """Apply the user's decision, or redirect an application's POST to the page.
 
-    The latter comes from another origin and can hold no token of ours; the former is sealed.
+    An application's POST comes from another origin and has no CSRF token. The user's decision comes
+    in a sealed form.
     """
     if "decision" not in request.form:
         return _redirect_to_page()

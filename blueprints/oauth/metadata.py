@@ -1,4 +1,4 @@
-"""/.well-known: metadata for clients (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
+"""Metadata for clients at /.well-known (RFC 8414, RFC 9728, OpenID Connect Discovery)."""
 
 from functools import partial
 from typing import Any
@@ -24,10 +24,10 @@ metadata = MachineBlueprint(
     __name__,
     url_prefix="/.well-known",
     errors=ErrorFormat.MESSAGE,
-    # For scripts of any origin: there is nothing in metadata to protect.
+    # Scripts of any origin have access, since metadata is public.
     cross_origin=CorsPolicy(),
 )
-#: The same documents are there for clients that put the path of the issuer after their names.
+#: Description of a document. Clients may also append the issuer's path to the document's URL.
 _document = partial(Description, tag=METADATA, without=("issuer_path",))
 
 
@@ -40,8 +40,8 @@ def _public(document: dict[str, Any]) -> Response:
 def _is_ours(path: str) -> None:
     """Raise NotFoundError for a path that is not the issuer's.
 
-    Clients put the name of the document between the host and the path of the issuer (RFC 8414
-    section 3, RFC 9728 section 3.1), or simply after both: a proxy sends us either.
+    Clients put the name of the document between the host and the issuer's path, or after both. See
+    RFC 8414 section 3 and RFC 9728 section 3.1. Proxies may forward requests in either form.
     """
     if path and f"/{path}" != path_of(settings().base_url):
         raise NotFoundError("Unknown issuer.")

@@ -29,7 +29,7 @@ from web.services import now, services, settings
 
 
 def key_set() -> Response:
-    """Return the public keys (RFC 7517 section 5), to be kept for as long as new ones wait."""
+    """Return the public keys (RFC 7517 section 5), cacheable for the notice period of new keys."""
     response = jsonify({"keys": [key.public_jwk for key in _published_keys()]})
     response.headers["Cache-Control"] = f"public, max-age={int(NOTICE.total_seconds())}"
     return response
@@ -40,7 +40,7 @@ def _published_keys() -> tuple[PublishedKey, ...]:
     found = find_published_keys(connection=services().connections, now=moment)
     if found:
         return found
-    # Clients must not cache an empty key set: the first GET creates a key.
+    # Clients must not cache an empty key set, so the first GET creates a key.
     begin_to_write()
     session = db.session()
     get_signing_key(session=session, keyring=services().keyring, now=moment)
@@ -48,9 +48,10 @@ def _published_keys() -> tuple[PublishedKey, ...]:
 
 
 openid = MachineBlueprint("openid", __name__, errors=ErrorFormat.OAUTH)
-#: The release that removes the older URL of the key set.
+#: Lifetime of cached avatars in seconds.
 _A_DAY = 86_400
-#: Scripts of any origin check ID tokens; there is nothing in the keys to protect.
+#: Access decorator of the key sets. Scripts of any origin verify ID tokens, and the keys are
+#: public.
 _of_keys = open_to_anyone.but(errors=ErrorFormat.MESSAGE, cross_origin=CorsPolicy())
 
 
@@ -104,7 +105,7 @@ def keys() -> Response:
 @openid.get("/-/jwks")
 @_of_keys
 def jwks() -> Response:
-    """Return the keys at the older URL, in releases that have it."""
+    """Return the keys at the older URL, in releases that support it."""
     apply_change(BY_ID["jwks-alias"])
     return key_set()
 

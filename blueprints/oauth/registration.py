@@ -25,7 +25,7 @@ registration = MachineBlueprint(
 )
 _LONGEST_BODY = 65_536
 _DEEPEST = 20
-#: What requests are answered with, besides success; 404 while registration is switched off.
+#: Error statuses of requests. Status 404 is also returned while registration is turned off.
 _OF_REGISTERED = (400, 401, 404, 429)
 _OF_BODIES = (*_OF_REGISTERED, 408, 413, 415)
 _for_registered = partial(
@@ -35,7 +35,7 @@ _for_registered = partial(
 
 @registration.before_request
 def only_while_it_is_on() -> None:
-    """Respond 404 while the instance does not offer registration."""
+    """Return status 404 if the instance does not offer registration."""
     if not settings().dynamic_client_registration:
         raise NotFoundError("Clients cannot register themselves on this instance.")
 
@@ -113,12 +113,15 @@ def _registrar_id() -> int | None:
 
 
 def _token() -> str | None:
-    """Return the registration access token, which is accepted in the header only."""
+    """Return the registration access token, which is accepted only in the header."""
     return presented_token(TokenLocation.HEADER)
 
 
 def _body() -> dict[str, Any]:
-    """Return the JSON object of the body, or raise an error."""
+    """Return the JSON object of the body.
+
+    Raise an error if the body is too large or is not a JSON object.
+    """
     body = read_bounded(_LONGEST_BODY)
     check_media_type()
     body.check()

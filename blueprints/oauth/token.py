@@ -37,11 +37,12 @@ from web.oauth import oauth_context, refuse_other_encodings, request_in_form, se
 from web.services import services, settings
 
 token = MachineBlueprint("token", __name__, url_prefix="/oauth", errors=ErrorFormat.OAUTH)
-#: Single-page applications redeem, refresh and revoke (RFC 7009 section 2.3).
+#: CORS policy for single-page applications, which redeem, refresh and revoke (RFC 7009 section
+#: 2.3).
 _FROM_SCRIPTS = CorsPolicy(methods=("POST",), exposed=LIMIT_HEADERS)
-#: In bytes, of a pushed request: far more than a URL can carry.
+#: Maximum size of a pushed request in bytes, which is far more than a URL can carry.
 _LONGEST_PUSH = 32_767
-#: What requests of clients can be answered with, besides success.
+#: Error statuses of client requests.
 _OF_CLIENTS = (400, 401, 408, 413, 429)
 _for_clients = partial(Description, tag=OAUTH, caller=Caller.CLIENT, errors=_OF_CLIENTS)
 

@@ -1,1 +1,1 @@
-"""Pages of paging: schedules, policies, silences, contacts and channels."""
+"""Paging pages: schedules, policies, silences, contacts and channels."""

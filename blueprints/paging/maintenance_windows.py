@@ -1,4 +1,4 @@
-"""/<project>/-/maintenance_windows, also of a group: times in which alerts page nobody."""
+"""Pages for the maintenance windows of projects and groups, during which alerts do not page."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue

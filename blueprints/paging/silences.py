@@ -1,4 +1,4 @@
-"""/<project>/-/silences, also of a group: whose alerts page nobody, and until when."""
+"""Pages for the silences of projects and groups, and for flap detection."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -38,7 +38,7 @@ flap_settings = PageBlueprint(
 @silences.get("")
 @permitted("silences.index")
 def index(holder: Holder) -> ResponseReturnValue:
-    """List the silences of a state, by default the active ones."""
+    """List the silences in a state, by default the active silences."""
     given = list_query("state", *CURSORS)
     state = _state(given.get("state", SilenceState.ACTIVE))
     return render_template(
@@ -66,7 +66,7 @@ def _state(word: str) -> SilenceState:
 @silences.route("/new", methods=["GET", "POST"])
 @permitted("silences.create")
 def create(holder: Holder) -> ResponseReturnValue:
-    """Show what a silence would mute, and create it."""
+    """Show which alerts a silence would mute, and create it."""
     alert = _alert(holder)
     form = SilenceForm(time_zone=get_current_user().time_zone)
     if request.method == "GET":
@@ -90,7 +90,7 @@ def create(holder: Holder) -> ResponseReturnValue:
 
 
 def _preview(holder: Holder, form: SilenceForm) -> SilencePreview | None:
-    """Return what the entered matchers match; their mistakes are shown beside the field."""
+    """Return a preview of the entered matchers, or add their errors to the form."""
     if not form.matchers.data or form.matchers.errors:
         return None
     try:
@@ -101,7 +101,7 @@ def _preview(holder: Holder, form: SilenceForm) -> SilencePreview | None:
 
 
 def _alert(holder: Holder) -> AlertLabels | None:
-    """Return the alert that the page of its project was opened from, or None."""
+    """Return the alert that the page was opened from, or None."""
     list_query("alert", "matchers")
     iid = row_id(request.args, "alert")
     if iid is None or iid > LARGEST_IID or holder.is_group:
@@ -114,7 +114,7 @@ def _alert(holder: Holder) -> AlertLabels | None:
 @silences.get("/<int:silence_id>")
 @permitted("silences.show")
 def show(holder: Holder, silence_id: int) -> ResponseReturnValue:
-    """Show a silence and what it mutes."""
+    """Show a silence and the alerts that it mutes."""
     return _page(holder, silence_id, SilenceExtensionForm(formdata=None)), 200
 
 
@@ -134,7 +134,7 @@ def _page(holder: Holder, silence_id: int, form: SilenceExtensionForm) -> str:
 @silences.post("/<int:silence_id>/extend")
 @permitted("silences.edit")
 def extend(holder: Holder, silence_id: int) -> ResponseReturnValue:
-    """Give a silence another end."""
+    """Change the end of a silence."""
     form = SilenceExtensionForm()
     changed = form.carry_out(
         lambda: actions.change_silence(work(), holder, silence_id, form.change())

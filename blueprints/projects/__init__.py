@@ -1,1 +1,1 @@
-"""Groups and projects, their members, environments and access tokens."""
+"""Pages for groups and projects, their members, environments and access tokens."""

@@ -1,4 +1,4 @@
-"""The environments of a project: a list, and a page for each with its alerts."""
+"""Pages for a project's environments: the list, and a page for each environment with its alerts."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -25,7 +25,7 @@ from web.http.work import work
 from web.pages.list_query import CURSORS, list_query, page_links, page_size
 from web.services import now
 
-#: On the page of an environment; the API lists all.
+#: Maximum number of deployments on an environment's page. The API lists all.
 _MOST_DEPLOYMENTS = 10
 
 environments = PageBlueprint(
@@ -83,7 +83,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
 @environments.get("/<path:reference>")
 @project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def show(project: ProjectView, reference: str) -> ResponseReturnValue:
-    """Show the open alerts of an environment, its deployments, and a chart of the last days."""
+    """Show an environment's open alerts and deployments, and a chart of the last days."""
     session = db.session()
     environment = domain.get_environment(project.id, reference, session=session)
     wanted = AlertFilter(

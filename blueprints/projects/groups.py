@@ -1,4 +1,4 @@
-"""Groups: creation, and management of their members."""
+"""Pages for groups: creation and member management."""
 
 from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
@@ -40,7 +40,7 @@ def new() -> ResponseReturnValue:
 
 
 def _new_group(form: GroupForm) -> NewGroup:
-    """Return the group of the form; the one above it is named by its path."""
+    """Return the group that the form describes; its parent group is given by path."""
     above, _, segment = (form.path.data or "").rpartition("/")
     parent_id = get_group(above, viewer(), session=db.session()).id if above else None
     return NewGroup(path=segment, parent_id=parent_id)

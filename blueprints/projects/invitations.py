@@ -1,4 +1,4 @@
-"""The page on which an invited person accepts, with an account or with a new one."""
+"""The page where an invited person accepts, with an existing account or a new one."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -27,7 +27,7 @@ invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations"
 @invitations.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
-    """Show what an invitation offers, or the form for an account to accept it with."""
+    """Show an invitation, or the form for an account to accept it with."""
     invitation = actions.show_offer(work(), *_opened(sealed))
     owner = find_owner(invitation.invite_email, session=db.session())
     if owner is not None and not current_user.is_authenticated:
@@ -47,7 +47,7 @@ def show(sealed: str) -> ResponseReturnValue:
 @invitations.post("/<sealed>")
 @open_to_anyone
 def accept(sealed: str) -> ResponseReturnValue:
-    """Accept an invitation, after making the account of somebody who has none."""
+    """Accept an invitation, after creating an account for a visitor who has none."""
     if not current_user.is_authenticated:
         return _join(sealed)
     return _to_place(actions.accept(work(), *_opened(sealed)))
@@ -95,7 +95,10 @@ def _account_page(
 
 
 def _opened(sealed: str) -> tuple[int, str]:
-    """Return the id and the address in a link, or raise NotFoundError."""
+    """Return the id and the email address from a link.
+
+    Raise NotFoundError if the link is expired or incomplete.
+    """
     try:
         number, email = unseal(sealed, purpose=actions.SEALED_FOR, lifetime=INVITATION_LIFETIME)
     except BrokenSealError as error:

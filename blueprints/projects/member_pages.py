@@ -1,4 +1,4 @@
-"""Pages of the members of a group or a project."""
+"""Member pages of groups and projects."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -33,20 +33,20 @@ from web.pages.list_query import asked_part, list_query, numbered_links
 from web.services import now
 
 _MOST_INVITATIONS = 100
-#: The parameters of the list.
+#: Query parameters of the list.
 _OF_LIST = ("search", "page")
 
 
 class MemberPages:
-    """The steps that the pages of groups and of projects share."""
+    """The views that the member pages of groups and projects share."""
 
     def __init__(self, holder: Holder) -> None:
         """Store the group or project as the user sees it."""
         self.holder = holder
         self.namespace = holder.namespace
-        #: Has the endpoints `members`, `change_member` and `remove_member`.
+        #: Name of the blueprint with the endpoints `members`, `change_member` and `remove_member`.
         self.blueprint = f"{self.namespace.resource_type}s"
-        #: The variables of their URLs.
+        #: URL variables of these endpoints.
         self.where: dict[str, Any] = {f"{self.namespace.resource_type}_path": self.namespace.path}
 
     def show(self) -> ResponseReturnValue:
@@ -87,7 +87,7 @@ class MemberPages:
         return self._back(_anchor="groups")
 
     def change(self, member_id: int) -> ResponseReturnValue:
-        """Give a member another role, or a custom one."""
+        """Change the role of a member to a standard or custom role."""
         form = RoleForm(giver=Role.OWNER, custom_roles=self._custom_roles())
         role, custom = form.get_role(), form.chosen_custom_role
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
@@ -132,7 +132,7 @@ class MemberPages:
         return ShareForm(giver=self.holder.role or Role.GUEST, **values)
 
     def _refused(self, error: InvalidError) -> ResponseReturnValue:
-        """Show why a change in the list is refused, above the list."""
+        """Show above the list why a change was rejected."""
         return self._page(self._form(formdata=None), problem=str(error))
 
     def _page(
@@ -163,7 +163,7 @@ class MemberPages:
 
     @property
     def _project(self) -> ProjectView:
-        """The project, of the pages that groups do not have."""
+        """Project of the pages that exist only for projects."""
         return cast("ProjectView", self.holder)
 
     def _shares(self) -> Sequence[SharedGroup]:
@@ -184,27 +184,27 @@ class MemberPages:
         )
 
     def _invitations(self) -> Found[Invitation]:
-        """Return the first pending invitations, for those who may change them."""
+        """Return the first pending invitations if the user may change them."""
         if not self.holder.can_maintain:
             return Found(items=(), total=0)
         first = InvitationQuery(per_page=_MOST_INVITATIONS)
         return list_invitations(work(), self.holder, first)
 
     def _back(self, **more: str) -> ResponseReturnValue:
-        """Return to the same part of the list, and to a row of it."""
+        """Redirect to the same part of the list, and to a row of it."""
         part = {name: request.args[name] for name in _OF_LIST if request.args.get(name)}
         return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 
 
 def _named(form: RoleForm) -> str:
-    """Return the name of the chosen role, or of the custom one."""
+    """Return the name of the chosen role or custom role."""
     custom = form.chosen_custom_role
     return custom.name if custom else form.chosen_role.label
 
 
 @permitted("members.index", to_post="members.create")
 def members(**holder: Holder) -> ResponseReturnValue:
-    """Show the members to members; maintainers can add some."""
+    """Show the members; maintainers can add members."""
     pages = MemberPages(*holder.values())
     return pages.add() if request.method == "POST" else pages.show()
 
@@ -217,7 +217,7 @@ def change_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
 
 @permitted("members.delete")
 def remove_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
-    """Remove a member, or leave."""
+    """Remove a member, or leave the group or project."""
     return MemberPages(*holder.values()).remove(member_id)
 
 
@@ -238,7 +238,7 @@ def unshare(group_id: int, project: ProjectView) -> ResponseReturnValue:
 
 
 def add_member_pages(blueprint: PageBlueprint, url: str) -> None:
-    """Give a blueprint the pages above, of which the list has this URL."""
+    """Add the member pages to a blueprint; `url` is the URL of the list."""
     blueprint.route(url, methods=["GET", "POST"])(members)
     blueprint.post(f"{url}/<int:member_id>/role")(change_member)
     blueprint.post(f"{url}/<int:member_id>/remove")(remove_member)

@@ -1,4 +1,4 @@
-"""Settings of groups and projects: names of a group, where they are, and their end."""
+"""Settings of groups and projects: name, path, transfer and deletion."""
 
 from typing import Any
 
@@ -21,31 +21,31 @@ from web.http.endpoints import PageBlueprint
 from web.http.work import work
 from web.pages.form_pages import form_page
 
-#: To choose from; any other group can be entered.
+#: Maximum number of groups in the choice list. Any other group can be entered.
 _MOST_GROUPS = 200
 _MOST_FORMER = 100
 _SETTINGS = (
     *("name", "description"),
     *("require_two_factor_authentication", "two_factor_grace_period"),
 )
-#: Errors of what was entered, besides those of the URL.
+#: Errors of entered values that are shown in the form.
 _REFUSALS = (InvalidError, NotFoundError, ConflictError, ForbiddenError)
 
 
 class NamespacePages:
-    """The steps that the pages of groups and of projects share."""
+    """The views that the settings pages of groups and projects share."""
 
     def __init__(self, holder: Holder) -> None:
         """Store the group or project as the user sees it."""
         self.holder = holder
         self.namespace = holder.namespace
         self.word = self.namespace.resource_type
-        #: Has the endpoints of the pages of this class.
+        #: Name of the blueprint with the endpoints of these pages.
         self.blueprint = f"{self.word}_settings"
         self.settings = "group_settings.general" if holder.is_group else "projects.general"
 
     def rename(self) -> ResponseReturnValue:
-        """Show the paths, and change the last part of the present one."""
+        """Show the current and former paths, and change the last segment of the path."""
         form = PathForm(path=self.namespace.path.rpartition("/")[2])
         if not form.validate_on_submit():
             return self._rename_page(form)
@@ -59,7 +59,7 @@ class NamespacePages:
         return self._to_settings(path, f"The path is now {path}. The old URLs lead here.")
 
     def release(self, former_id: int) -> ResponseReturnValue:
-        """Let others have a former path."""
+        """Release a former path for other groups and projects."""
         try:
             path = project_actions.release_path(work(), self.holder, former_id)
         except _REFUSALS as error:
@@ -69,7 +69,7 @@ class NamespacePages:
         return self._to_settings(self.namespace.path, words)
 
     def transfer(self) -> ResponseReturnValue:
-        """Choose a group, explain what a transfer changes, and make it."""
+        """Choose a target group, explain the effects of a transfer, and carry it out."""
         if "to" not in request.values:
             return self._transfer_page(TransferForm(formdata=None))
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)
@@ -88,7 +88,7 @@ class NamespacePages:
         return self._to_settings(path, f"The {self.word} is now {path}.")
 
     def delete(self) -> ResponseReturnValue:
-        """Show what goes along, and delete."""
+        """Show what is deleted as well, and delete the group or project."""
         form = ConfirmationForm()
         if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
             contents = contents_of(self.namespace, session=db.session())
@@ -101,7 +101,7 @@ class NamespacePages:
         return redirect(url_for("home.groups_and_projects"))
 
     def _renamed(self, segment: str) -> str:
-        """Change the last part of the path, and return the whole."""
+        """Change the last segment of the path, and return the full path."""
         if isinstance(self.holder, GroupView):
             change = GroupChange(path=segment)
             return group_actions.change_group(work(), self.holder, change).full_path
@@ -109,7 +109,7 @@ class NamespacePages:
         return made.path_with_namespace
 
     def _transferred(self, target: str | None) -> str:
-        """Move it into a group, or to the top level, and return the path."""
+        """Transfer the group or project into a group or to the top level, and return its path."""
         if isinstance(self.holder, GroupView):
             above = get_group(target, viewer(), session=db.session()) if target else None
             move = GroupTransfer(group_id=above.id if above else None)
@@ -149,7 +149,7 @@ class NamespacePages:
         return page, 422 if form.errors or problem else 200
 
     def _where(self, path: str) -> dict[str, Any]:
-        """Return the variables of the URLs."""
+        """Return the URL variables for a path."""
         return {f"{self.word}_path": path}
 
     def _to_settings(self, path: str, words: str) -> ResponseReturnValue:
@@ -168,17 +168,17 @@ def release(former_id: int, **holder: Holder) -> ResponseReturnValue:
 
 
 def transfer(**holder: Holder) -> ResponseReturnValue:
-    """Move the project or group into another group; a group also to the top level."""
+    """Transfer the project or group into another group; groups also to the top level."""
     return NamespacePages(*holder.values()).transfer()
 
 
 def delete(**holder: Holder) -> ResponseReturnValue:
-    """Delete the project or group, with all that is below it."""
+    """Delete the project or group with all its contents."""
     return NamespacePages(*holder.values()).delete()
 
 
 def _add_pages(blueprint: PageBlueprint, noun: str) -> None:
-    """Give a blueprint the pages above, for the actions of `groups` or of `projects`."""
+    """Add these pages to a blueprint, with the permissions of `groups` or `projects`."""
     for url, view, action in (
         ("/path", rename, f"{noun}.change"),
         ("/transfer", transfer, f"{noun}.transfer"),
@@ -196,7 +196,7 @@ group_settings = PageBlueprint(
 @group_settings.route("/settings", methods=["GET", "POST"])
 @permitted("groups.change")
 def general(group: GroupView) -> ResponseReturnValue:
-    """Change the name, the description, and what is asked of members."""
+    """Change the name, the description, and the two-factor requirement for members."""
     form = GroupSettingsForm.of(group)
     changed = form.carry_out(
         lambda: group_actions.change_group(work(), group, form.read(GroupChange))

@@ -1,4 +1,4 @@
-"""Projects: creation, their pages, and management of their settings and members."""
+"""Project pages: creation, overview, settings and members."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -56,14 +56,15 @@ from web.releases.gate import apply_change
 from web.services import git, now, reading
 
 _CHANGE = BY_ID["legacy-page-urls"]
-#: A project is in a group: its path has at least two parts.
+#: Minimum number of path segments. A project is always in a group.
 _LEAST_PARTS = 2
 
 
 def lead_on(path: str, *, sees_project: Callable[[str], bool]) -> ResponseReturnValue | None:
-    """Redirect a legacy URL to its page; None for a path that is none, or of an unseen project.
+    """Redirect a legacy URL to the current page.
 
-    `path` has no slash before it. Raises NotFoundError from release 16.0 on.
+    Return None if the path is not a legacy URL or the visitor cannot see the project. `path` has no
+    leading slash. Raise NotFoundError from release 16.0 on.
     """
     for project, page in _candidates(path):
         if _is_page(page) and sees_project(project):
@@ -74,7 +75,7 @@ def lead_on(path: str, *, sees_project: Callable[[str], bool]) -> ResponseReturn
 
 
 def _candidates(path: str) -> Iterator[tuple[str, str]]:
-    """Yield each part of the path that can be a project's, and the URL with `/-/` after it."""
+    """Yield each prefix that can be a project's path, and the URL with `/-/` after it."""
     parts = path.split("/")
     for count in range(_LEAST_PARTS, len(parts)):
         project = "/".join(parts[:count])
@@ -96,14 +97,14 @@ def _is_page(path: str) -> bool:
 
 projects = PageBlueprint("projects", __name__)
 _MOST_ALERTS = 10
-#: To choose from for a new project; the page of a group leads to a form with that group.
+#: Maximum number of groups in the choice list. A group's page links to a form with that group.
 _MOST_GROUPS = 200
 
 
 @projects.route("/projects/new", methods=["GET", "POST"])
 @signed_in
 def new() -> ResponseReturnValue:
-    """Create a project in a group in which the user is a maintainer, or in their own namespace."""
+    """Create a project in a group that the user maintains, or in their own namespace."""
     form = _new_form()
     try:
         made = form.carry_out(lambda: actions.create_project(work(), _new_project(form)))
@@ -118,7 +119,7 @@ def new() -> ResponseReturnValue:
 
 
 def _new_project(form: ProjectForm) -> NewProject:
-    """Return the project of the form; its group is named by its path, or it is the user's own."""
+    """Return the project that the form describes, in a group or in the user's own namespace."""
     group, path = None, form.group.data
     if path != get_current_user().username:
         group = get_group(path, viewer(), session=db.session()).id
@@ -140,7 +141,7 @@ def _new_page(form: ProjectForm) -> ResponseReturnValue:
 @projects.get("/<names:full_path>")
 @open_to_anyone
 def show_namespace(full_path: str) -> ResponseReturnValue:
-    """Show the group or project of a full path."""
+    """Show the group or project with a full path."""
     try:
         return _show(full_path)
     except MovedError:
@@ -148,8 +149,9 @@ def show_namespace(full_path: str) -> ResponseReturnValue:
     except NotFoundError:
         if page := lead_on(full_path, sees_project=_sees):
             return page
-        # An anonymous visitor may be a member, so the sign-in does not reveal which paths exist.
-        # The URL of a receiver may have a key, which the sign-in must not get.
+        # An anonymous visitor may be a member, and redirecting to the sign-in page does not reveal
+        # which paths exist. The URL of a receiver may contain a key, which the sign-in page must
+        # not get.
         is_page = can_be_path(full_path) and not is_read_of_receiver()
         if current_user.is_authenticated or not is_page:
             raise
@@ -191,7 +193,7 @@ def _show_project(project: ProjectView) -> ResponseReturnValue:
 
 
 def _alerts_of(project: ProjectView) -> dict[str, Any]:
-    """Return what the overview shows of alerts to those who may see them."""
+    """Return the alert variables of the overview for users who may see alerts."""
     if not project.shows_alerts:
         return {"open_alerts": (), "counts": {}, "on_call": ()}
     session = db.session()
@@ -229,7 +231,7 @@ def _counts(project: ProjectView) -> dict[str, int]:
 @projects.route("/<names:project_path>/-/settings/general", methods=["GET", "POST"])
 @permitted("projects.change")
 def general(project: ProjectView) -> ResponseReturnValue:
-    """Change the project's name, description and visibility, and which of its parts are on."""
+    """Change the project's name, description, visibility and enabled features."""
     form = ProjectSettingsForm.of(project)
     changed = form.carry_out(
         lambda: actions.change_project(work(), project, form.read(ProjectChange))
@@ -253,7 +255,7 @@ def archive(project: ProjectView) -> ResponseReturnValue:
 @projects.post("/<names:project_path>/-/settings/unarchive")
 @permitted("projects.unarchive")
 def unarchive(project: ProjectView) -> ResponseReturnValue:
-    """Let the project take changes and alerts again."""
+    """Unarchive the project, so that it accepts changes and alerts again."""
     actions.unarchive(work(), project)
     flash("Project unarchived. It accepts changes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))

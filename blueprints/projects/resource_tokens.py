@@ -1,4 +1,4 @@
-"""Pages of the access tokens of projects and groups."""
+"""Access token pages of projects and groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,13 +30,13 @@ _OF_GROUP = "/groups/<names:group_path>/-/access_tokens"
 
 
 class _ResourceTokens(TokenPages[ResourceTokenForm]):
-    """The pages of the tokens of a project or a group that the user may manage."""
+    """Pages for the tokens of a project or group that the user may manage."""
 
     session_key = "resource_access_token"
     scope_words = SCOPE_WORDS
 
     def __init__(self, holder: Holder) -> None:
-        """Store the project or group, and the user's role there."""
+        """Store the project or group, and the user's role in it."""
         self.holder = holder
         self.namespace: Namespace = holder.namespace
         self.role = holder.role or Role.GUEST
@@ -79,7 +79,7 @@ def index(**holder: Holder) -> ResponseReturnValue:
 @resource_tokens.route(f"{_OF_GROUP}/new", methods=["GET", "POST"], endpoint="group_new")
 @permitted("resource_tokens.create")
 def new(**holder: Holder) -> ResponseReturnValue:
-    """Create a token, and show it."""
+    """Create a token and show it."""
     return _of(**holder).new()
 
 
@@ -87,7 +87,7 @@ def new(**holder: Holder) -> ResponseReturnValue:
 @resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/rotate", endpoint="group_rotate")
 @permitted("resource_tokens.renew")
 def rotate(token_id: int, **holder: Holder) -> ResponseReturnValue:
-    """Replace a token by a new one."""
+    """Replace a token with a new one."""
     return _of(**holder).rotate(token_id)
 
 

@@ -1,4 +1,4 @@
-"""Accounts, groups and projects, and who is a member of what."""
+"""Tables of accounts, groups, projects and members."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of, only_where
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "attempt_counts",
         sa.Column("subject", sa.LargeBinary(32), nullable=False),

@@ -1,4 +1,4 @@
-"""Alerts, where they come from, and what people do with them."""
+"""Tables of alerts, integrations, deliveries and the activity of alerts."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of, only_where
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "alert_counters",
         sa.Column(

@@ -1,4 +1,4 @@
-"""Releases and deployments of projects, and the container registry."""
+"""Tables of releases, deployments and the container registry."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "environments",
         sa.Column("id", BIG, nullable=False),

@@ -1,4 +1,4 @@
-"""Incidents, and webhooks that tell of them."""
+"""Tables of incidents and outgoing webhooks."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of, only_where
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "incident_counters",
         sa.Column(

@@ -1,4 +1,4 @@
-"""Applications, what people granted them, and tokens."""
+"""Tables of OAuth applications, grants and tokens."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "signing_keys",
         sa.Column("id", BIG, nullable=False),

@@ -1,4 +1,4 @@
-"""Whom alerts page and when."""
+"""Tables of schedules, escalation policies, contacts, pages and silences."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of, only_where
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "on_call_schedules",
         sa.Column("id", BIG, nullable=False),

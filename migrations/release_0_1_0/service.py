@@ -1,4 +1,4 @@
-"""What the service keeps about itself, its audit log, and its calls."""
+"""Tables of the instance's settings and state, the audit log, and API usage."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,7 +7,7 @@ from migrations.release_0_1_0.columns import BIG, TIME, key_of
 
 
 def create_tables() -> None:
-    """Create them with their indexes."""
+    """Create the tables and their indexes."""
     op.create_table(
         "installation",
         sa.Column("id", BIG, nullable=False),

@@ -1,17 +1,19 @@
-"""Tables of words to search, and triggers.
+"""Search tables and triggers.
 
-They run in the transaction that changes a row, whichever way it took: they keep words to search,
-counts by day and environments beside the alerts, note what an event changed, tell those who follow
-alerts, incidents and audit events of each change, and fold the names that people search for.
+The triggers run in the transaction that changes a row, including changes in plain SQL. They update
+the search tables, daily counts and environments, and note what a report changed in an alert. They
+also add rows for the followers of alerts, incidents and audit events, and fold the names that users
+search for.
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-# -- Words to search.
+# -- Search tables.
 
 _SEARCHED = ("title", "description", "service", "monitoring_tool", "hosts", "environment")
-#: Postgres would read "web-1" as "web" and the number -1, and an address or a path as one word.
+#: Characters to remove. Postgres would parse "web-1" as "web" and the number -1, and an address or
+#: a path as one word.
 _PUNCTUATION = "[]!\"#$%&''()*+,./:;<=>?@[^_`{|}~\\\\-]"
 
 
@@ -20,7 +22,7 @@ def _columns(columns: tuple[str, ...], *, of: str = "") -> str:
 
 
 def _document(words: str, project: str) -> str:
-    """Return the words of a row, and its project as a word that nobody can type."""
+    """Return the search document of a row; it has the project as a word no user can type."""
     return (
         f"to_tsvector('simple', regexp_replace(concat_ws(' ', {words}), "
         f"'{_PUNCTUATION}', ' ', 'g')) || array_to_tsvector(ARRAY['project:' || {project}])"
@@ -28,7 +30,7 @@ def _document(words: str, project: str) -> str:
 
 
 def _search_on_postgres(subject: str, reference: str = "") -> tuple[str, ...]:
-    """Return the table of the words of alerts or incidents, and the function that finds them."""
+    """Return the statements for the search table and search function of alerts or incidents."""
     return (
         f"""
         CREATE TABLE {subject}_search (
@@ -58,7 +60,8 @@ def _search_on_postgres(subject: str, reference: str = "") -> tuple[str, ...]:
     )
 
 
-#: The words of alerts are removed by a trigger instead, so that an insert looks nothing up.
+#: Foreign key of incidents. The rows of alerts are removed by a trigger instead, so that an insert
+#: needs no lookup.
 _REFERENCE_OF_INCIDENTS = """
 CONSTRAINT fk_incident_search_incident_id REFERENCES incidents (id) ON DELETE CASCADE
 """
@@ -99,7 +102,7 @@ BEGIN
 END $$
 """
 
-# -- Alerts that are added: words, counts by day, environments.
+# -- New alerts: search documents, daily counts, environments.
 
 _ALERTS_ADDED_ON_POSTGRES = (
     f"""
@@ -161,23 +164,24 @@ _ALERTS_ADDED_ON_SQLITE = (
     """,
 )
 
-# -- Alerts that change: a note of what was and what is, and the words anew.
+# -- Changed alerts: a note with old and new values, and new search documents.
 
-#: What each further event may change, in the order in which pages tell of it.
+#: Columns that a report may change, in the order in which pages show them.
 _SHOWN = ("severity", "title", "description", "service", "monitoring_tool", "hosts", "query")
-#: A query has any length; the activity needs to show what became of it.
+#: Maximum length of a value in a note. Queries can have any length, but the activity shows only
+#: their beginning.
 _LONGEST = 1000
 
 
 def _value(row: str, column: str) -> str:
     if column == "severity":
         return f"{row}.severity"
-    # An empty text is none; those columns that may be NULL are never empty.
+    # An empty text means that there is no value. Nullable columns are never empty.
     return f"nullif(substr({row}.{column}, 1, {_LONGEST}), '')"
 
 
 def _changes(array: str, wrapped: str) -> str:
-    """Return the members of an object: what was and what is of each column that differs."""
+    """Return the members of a JSON object with the old and new value of each changed column."""
     members = []
     for column in _SHOWN:
         differs = f"OLD.{column} IS NOT NULL AND " if column == "query" else ""
@@ -226,14 +230,14 @@ _ALERTS_CHANGED_ON_SQLITE = (
     """,
 )
 
-# -- What follows a row: each statement runs for each row that meets the condition.
+# -- Followers: each statement runs for each row that matches the condition.
 
 _CHANGES_OF_ALERTS = """
 INSERT INTO alert_changes (follower, project_id, alert_id, kind, created_at, tries)
 SELECT f.follower, NEW.project_id, NEW.id, {kind}, {now}, 0
 FROM alert_followers AS f WHERE f.project_id = NEW.project_id
 """
-#: A report may make an open alert more urgent (a lower rank); others say nothing new.
+#: Without a change of status, only a higher severity (a lower rank) is passed on.
 _KIND_OF_ALERT_CHANGE = """
 CASE WHEN OLD.status = NEW.status THEN 'raised'
   WHEN NEW.status = 'triggered' THEN 'reopened' ELSE NEW.status END
@@ -318,13 +322,13 @@ def _following_on_postgres(name: str, event: str, condition: str, does: str) -> 
 
 def _following_on_sqlite(name: str, event: str, condition: str, does: str) -> str:
     when = f"WHEN {condition}" if condition else ""
-    # In the format in which SQLAlchemy stores times.
+    # Times have the format in which SQLAlchemy stores them.
     does = does.replace("{now}", "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'")
     does = does.replace("{new_id}", "lower(hex(randomblob(16)))")
     return f"CREATE TRIGGER {name} AFTER {event} {when} BEGIN {does}; END"
 
 
-# -- Incidents: words.
+# -- Incidents: search documents.
 
 _WORDS_OF_INCIDENTS = ("title", "description")
 _INCIDENTS_WORDED_ON_POSTGRES = (
@@ -355,7 +359,7 @@ _INCIDENTS_WORDED_ON_SQLITE = tuple(
     )
 )
 
-# -- Names that people search for, folded: code of former releases does not fold them.
+# -- Folded names for the search, since the code of former releases does not fold them.
 
 _FOLDED = {"users": ("username", "email"), "groups": ("path",), "projects": ("path",)}
 
@@ -388,8 +392,8 @@ def _folded_on_sqlite(table: str, columns: tuple[str, ...]) -> str:
     """
 
 
-# -- Numbers of alerts on Postgres: a sequence for each project that receives alerts. The role of
-# the service need not own the tables, so these functions run as the one that does.
+# -- Alert numbers on Postgres: a sequence for each project that receives alerts. The service's role
+# need not own the tables, so these functions run with the rights of their owner.
 
 _NUMBERS = (
     """
@@ -443,10 +447,10 @@ _NUMBERS = (
 
 
 def create_triggers() -> None:
-    """Create them, and the tables that they alone write."""
+    """Create the triggers, and the tables that only triggers write."""
     bind = op.get_bind()
     if bind.dialect.name == "postgresql":
-        # Not what the search path of whoever fires the trigger might put first.
+        # The schema is explicit, so that the search path of the current role has no effect.
         schema = bind.execute(sa.text("SELECT quote_ident(current_schema())")).scalar_one()
         statements = _on_postgres(schema)
     else:

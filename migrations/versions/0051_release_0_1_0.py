@@ -1,7 +1,8 @@
-"""Begin with the tables of release 0.1.0.
+"""Create the tables of release 0.1.0.
 
-A database that 0.1.0 has migrated is at this revision already, with the same tables: those of the
-51 migrations that led there (docs/adr/0063-start-migrations-at-0-1-0-and-never-rewrite-them.md).
+A database that 0.1.0 has migrated is already at this revision, with the same tables. They are the
+result of the 51 earlier migrations
+(docs/adr/0063-start-migrations-at-0-1-0-and-never-rewrite-them.md).
 """
 
 import sqlalchemy as sa
@@ -25,10 +26,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for subject in (accounts, oauth, service, ci_cd, alerts, paging, incidents):
         subject.create_tables()
     triggers.create_triggers()
     op.execute("INSERT INTO installation (id, installed_at) VALUES (1, CURRENT_TIMESTAMP)")
-    # Code that knows this migration can work with these tables.
+    # Code that knows this migration or a later one can work with these tables.
     op.execute(sa.text("INSERT INTO schema_support (oldest_revision) VALUES ('0008')"))

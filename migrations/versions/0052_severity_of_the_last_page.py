@@ -1,4 +1,4 @@
-"""Keep how severe the last page of a recipient was."""
+"""Store the severity of each recipient's last page."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,10 +10,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("page_recipients", sa.Column("last_page_severity", sa.SmallInteger()))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("page_recipients", "last_page_severity")

@@ -1,4 +1,4 @@
-"""Let rules of incidents leave silenced alerts out, which wait until that is over."""
+"""Let incident rules skip silenced alerts until the silence is over."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column(
         "incident_rules",
         sa.Column("opens_when_silenced", sa.Boolean(), nullable=False, server_default=sa.false()),
@@ -31,6 +31,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("incident_waiting")
     op.drop_column("incident_rules", "opens_when_silenced")

@@ -1,4 +1,4 @@
-"""Keep when the report arrived that resolved an alert."""
+"""Store the arrival time of the report that resolved an alert."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,11 +10,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     column = sa.Column("recovery_received_at", sa.DateTime(timezone=True))
     op.add_column("alerts", column)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("alerts", "recovery_received_at")

@@ -1,4 +1,4 @@
-"""Confirm e-mail addresses. Those that people have were never confirmed, so none of them is."""
+"""Add the confirmation of email addresses. Existing addresses count as unconfirmed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("users", sa.Column("email_confirmed_at", TIME))
     op.create_table(
         "email_confirmations",
@@ -34,6 +34,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("email_confirmations")
     op.drop_column("users", "email_confirmed_at")

@@ -1,4 +1,4 @@
-"""Keep when something was last pushed to the repository of a project."""
+"""Store the time of the last push to a project's repository."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,10 +12,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("projects", sa.Column("pushed_at", UTCDateTime()))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("projects", "pushed_at")

@@ -1,4 +1,4 @@
-"""Let applications that were written for GitLab get no `iss`."""
+"""Let applications that were written for GitLab opt out of `iss`."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,11 +10,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     column = sa.Column("omit_iss", sa.Boolean(), nullable=False, server_default=sa.false())
     op.add_column("applications", column)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("applications", "omit_iss")

@@ -1,4 +1,4 @@
-"""Keep when web servers receive requests, and the times in which none did."""
+"""Store when web servers receive requests, and the periods in which none did."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "web_servers",
         sa.Column("name", sa.String(255), nullable=False),
@@ -31,6 +31,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("unreachable_times")
     op.drop_table("web_servers")

@@ -1,4 +1,4 @@
-"""Let the changes of urgent alerts be handled first, and projects take turns."""
+"""Handle the changes of urgent alerts first, and let projects take turns."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -20,8 +20,9 @@ INSERT INTO alert_changes (follower, project_id, alert_id, kind, created_at, tri
 SELECT f.follower, NEW.project_id, NEW.id, {kind}, {now}, 0
 FROM alert_followers AS f WHERE f.project_id = NEW.project_id
 """
-#: The earlier changes of an alert that became more urgent, which the new one waits for. On
-#: Postgres without those that a worker handles at the moment, so that no sender waits for it.
+#: Statement that raises earlier changes of an alert that became more urgent, because they come
+#: first. On Postgres it skips changes that a worker is handling, so that senders do not wait for
+#: the worker.
 _HURRY = """
 UPDATE alert_changes SET severity = NEW.severity WHERE id IN (
   SELECT c.id FROM alert_changes AS c
@@ -37,13 +38,13 @@ CASE WHEN OLD.status = NEW.status THEN 'raised'
   WHEN NEW.status = 'triggered' THEN 'reopened' ELSE NEW.status END
 """
 _OPENED = "'opened'"
-#: In the format in which SQLAlchemy stores times.
+#: Current time in the format in which SQLAlchemy stores times.
 _SQLITE_NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
 _POSTGRES_NOW = "clock_timestamp()"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column(
         "alert_changes", sa.Column("severity", sa.SmallInteger, nullable=False, server_default="0")
     )
@@ -58,7 +59,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     _write_triggers(_FORMER_ADD, before_change="")
     op.create_index(_FORMER_INDEX, "alert_changes", ["follower", "id"])
     op.drop_index(_INDEX, "alert_changes")

@@ -1,4 +1,4 @@
-"""Keep the highest number that a deployment of a project ever had, so that none comes again."""
+"""Store the highest deployment number of each project, so that numbers are not reused."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column(
         "projects",
         sa.Column("last_deployment_iid", sa.Integer(), nullable=False, server_default="0"),
@@ -25,5 +25,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("projects", "last_deployment_iid")

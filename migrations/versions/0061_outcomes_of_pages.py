@@ -1,4 +1,4 @@
-"""Keep what becomes of pages, and tell escalations of it."""
+"""Store the results of pages, and pass them on to escalations."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -42,14 +42,14 @@ def _columns() -> dict[str, tuple[sa.Column[object], ...]]:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table, columns in _columns().items():
         for column in columns:
             op.add_column(table, column)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table, columns in _columns().items():
         for column in columns:
             op.drop_column(table, column.name)

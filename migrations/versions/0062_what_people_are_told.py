@@ -1,4 +1,4 @@
-"""Keep which assignments people are told of, and which gaps in paging maintainers know."""
+"""Store pending assignment notices, and the paging gaps that maintainers know."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "assignment_notices",
         sa.Column("id", BIG, nullable=False),
@@ -38,6 +38,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("known_gaps")
     op.drop_table("assignment_notices")

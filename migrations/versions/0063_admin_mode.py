@@ -1,4 +1,4 @@
-"""Keep for the tokens of administrators what they had before the scope `admin_mode`."""
+"""Let existing tokens of administrators keep their access without the scope `admin_mode`."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _TABLES = ("access_tokens", "personal_access_tokens")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     users = sa.table("users", sa.column("id"), sa.column("is_admin"))
     administrators = sa.select(users.c.id).where(users.c.is_admin)
     for name in _TABLES:
@@ -31,6 +31,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for name in _TABLES:
         op.drop_column(name, "keeps_admin_mode")

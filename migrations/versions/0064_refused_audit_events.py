@@ -1,4 +1,4 @@
-"""Set audit events aside that a receiver refuses."""
+"""Set aside audit events that a receiver rejects."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,13 +10,13 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     tries = sa.Column("tries", sa.Integer(), nullable=False, server_default="0")
     op.add_column("audit_stream_entries", tries)
     op.add_column("audit_stream_entries", sa.Column("set_aside_at", sa.DateTime(timezone=True)))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("audit_stream_entries", "set_aside_at")
     op.drop_column("audit_stream_entries", "tries")

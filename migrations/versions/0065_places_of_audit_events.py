@@ -1,4 +1,4 @@
-"""Keep which project or group an audit event concerns."""
+"""Store the project or group that an audit event affects."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,12 +13,12 @@ _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for name in _COLUMNS:
         op.add_column("audit_events", sa.Column(name, _ID))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for name in _COLUMNS:
         op.drop_column("audit_events", name)

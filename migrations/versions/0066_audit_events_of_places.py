@@ -1,4 +1,4 @@
-"""Find the audit events of a project or group."""
+"""Add indexes for the audit events of a project or group."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +14,7 @@ _COLUMNS = ("project_id", "group_id")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for name in _COLUMNS:
         has_place = sa.text(f"{name} IS NOT NULL")
         create_index(
@@ -27,6 +27,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for name in _COLUMNS:
         op.drop_index(f"ix_audit_events_{name}_id", "audit_events")

@@ -1,4 +1,4 @@
-"""Find the pages that have news, and their escalations, by indexes."""
+"""Add indexes for page results that escalations have to process."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,7 +15,7 @@ _NEWS = sa.text("has_news")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     under_way = {"postgresql_where": _UNDER_WAY, "sqlite_where": _UNDER_WAY}
     create_index("ix_escalations_decided_at", "escalations", ["decided_at"], **under_way)
     create_index("ix_escalation_pages_escalation_id", "escalation_pages", ["escalation_id"])
@@ -27,7 +27,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_pages_news", table_name="pages")
     op.drop_index("uq_page_messages_contact_id_key", table_name="page_messages")
     op.drop_index("uq_escalation_pages_page_key", table_name="escalation_pages")

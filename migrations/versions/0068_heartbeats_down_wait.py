@@ -1,9 +1,9 @@
-"""Look again at heartbeats that are down.
+"""Check heartbeats that are down again.
 
-The releases before looked at them with their next ping alone: an alert that somebody had resolved
-did not open again. They get as long as from now on after each resolution: their interval and grace
-time, at least a minute. For a schedule in cron's format it is an hour. By then, hosts of the former
-release are gone, which would forget them again.
+Earlier releases checked them only at their next ping, so an alert that a user had resolved did not
+reopen. The check is due after the interval and the grace time, at least after a minute. The same
+delay now applies after each resolution. For a cron schedule, the interval counts as an hour. By
+then, no hosts of the former release are running, which would clear the due time again.
 """
 
 from alembic import op
@@ -24,7 +24,7 @@ _NOW = {
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     now = _NOW[op.get_bind().dialect.name]
     fill(
         "heartbeats",
@@ -34,4 +34,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back: the former release looks at them once."""
+    """Downgrade the schema. The former release checks these heartbeats once."""

@@ -1,4 +1,4 @@
-"""Let administrators allow grants to applications, and know the tokens of exchanges."""
+"""Let administrators allow grants to applications, and mark exchanged tokens."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     allowed = sa.Column("allowed_grants", sa.Text(), nullable=False, server_default="")
     op.add_column("applications", allowed)
     exchanged = sa.Column("is_exchanged", sa.Boolean(), nullable=False, server_default=sa.false())
@@ -18,6 +18,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("access_tokens", "is_exchanged")
     op.drop_column("applications", "allowed_grants")

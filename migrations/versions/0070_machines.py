@@ -1,4 +1,4 @@
-"""Let applications act by themselves, and authenticate with keys."""
+"""Add service accounts of applications, and authentication with keys."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "service_accounts",
         sa.Column("application_id", BIG, nullable=False),
@@ -26,6 +26,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("applications", "jwks")
     op.drop_table("service_accounts")

@@ -1,4 +1,5 @@
-"""Keep who may use an application and for how long, and of which sign-ins it was told."""
+"""Store allowed groups and token lifetimes of applications, and sessions for back-channel logout.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,7 +20,7 @@ _OF_AUTHORIZATIONS = (("methods", sa.String(64)), ("sid", sa.String(64)))
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for name, kind in _OF_APPLICATIONS:
         op.add_column("applications", sa.Column(name, kind, nullable=True))
     for name, kind in _OF_AUTHORIZATIONS:
@@ -52,7 +53,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("backchannel_sessions")
     for name, _ in _OF_AUTHORIZATIONS:
         op.drop_column("authorizations", name)

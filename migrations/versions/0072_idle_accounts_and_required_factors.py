@@ -1,4 +1,4 @@
-"""Notice accounts that nobody uses, and let groups require a second factor."""
+"""Detect unused accounts, and let groups require a second factor."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("users", sa.Column("idle_noticed_at", UTCDateTime(), nullable=True))
     op.add_column("groups", sa.Column("two_factor_required_at", UTCDateTime(), nullable=True))
     hours = sa.Column(
@@ -22,7 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("groups", "two_factor_grace_period")
     op.drop_column("groups", "two_factor_required_at")
     op.drop_column("users", "idle_noticed_at")

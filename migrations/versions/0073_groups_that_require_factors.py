@@ -1,4 +1,4 @@
-"""Find the groups that require a second factor by an index."""
+"""Add an index for groups that require a second factor."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,12 +14,12 @@ _REQUIRED = sa.text("two_factor_required_at IS NOT NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     where = {"postgresql_where": _REQUIRED, "sqlite_where": _REQUIRED}
     columns = ["two_factor_required_at"]
     create_index("ix_groups_two_factor_required_at", "groups", columns, **where)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_groups_two_factor_required_at", table_name="groups")

@@ -1,4 +1,4 @@
-"""Let environments be stopped."""
+"""Let users stop environments."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,11 +10,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     stopped = sa.Column("stopped_at", sa.DateTime(timezone=True), nullable=True)
     op.add_column("environments", stopped)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("environments", "stopped_at")

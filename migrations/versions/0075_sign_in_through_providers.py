@@ -1,4 +1,4 @@
-"""Let people sign in through providers."""
+"""Let users sign in through identity providers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         "identity_providers",
         sa.Column("id", BIG, nullable=False),
@@ -100,7 +100,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("sign_ins", "is_proof")
     op.drop_column("sign_ins", "identity_id")
     op.drop_index(op.f("ix_identity_roles_group_id"), table_name="identity_roles")

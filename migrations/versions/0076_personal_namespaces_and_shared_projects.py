@@ -1,4 +1,4 @@
-"""Give people personal namespaces, and let projects be shared with groups."""
+"""Add personal namespaces, and let projects be shared with groups."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,8 +12,8 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
-    # In one statement, which SQLite takes as well.
+    """Upgrade the schema."""
+    # A single statement works on SQLite as well.
     op.execute(
         "ALTER TABLE groups ADD COLUMN owner_id BIGINT"
         " CONSTRAINT fk_groups_owner_id REFERENCES users (id)"
@@ -42,6 +42,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("project_shares")
     op.drop_column("groups", "owner_id")

@@ -1,4 +1,4 @@
-"""Let each person have one personal namespace."""
+"""Allow at most one personal namespace for each user."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,11 +14,11 @@ _OWNED = sa.text("owner_id IS NOT NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     where = {"postgresql_where": _OWNED, "sqlite_where": _OWNED, "unique": True}
     create_index("uq_groups_owner_id", "groups", ["owner_id"], **where)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("uq_groups_owner_id", table_name="groups")

@@ -1,4 +1,4 @@
-"""Let groups have what a project has for its alerts: schedules, policies, silences and so on."""
+"""Let groups own schedules, policies, silences and other resources of projects."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def _is_of_one(table: str) -> str:
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         define_anew({table: _with_groups(table) for table in _TABLES})
         return
@@ -80,7 +80,7 @@ def _with_groups(table: str) -> Callable[[str], str]:
 
 
 def downgrade() -> None:
-    """Go back: what groups have is deleted."""
+    """Downgrade the schema. The resources of groups are deleted."""
     for table in _TABLES:
         op.execute(f"DELETE FROM {table} WHERE group_id IS NOT NULL")  # noqa: S608 - our own names
     if op.get_bind().dialect.name != "postgresql":

@@ -1,4 +1,4 @@
-"""Find what a group has for the alerts of its projects, and keep its names apart."""
+"""Add indexes for the resources of groups, with unique names."""
 
 from alembic import op
 
@@ -19,7 +19,7 @@ _INDEXES = {
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table in _UNIQUE:
         name = f"uq_{table}_group_id_name_key"
         create_index(name, table, ["group_id", "name_key"], unique=True)
@@ -28,7 +28,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table in _UNIQUE:
         op.drop_index(f"uq_{table}_group_id_name_key", table)
     for table, columns in _INDEXES.items():

@@ -1,4 +1,4 @@
-"""Let acknowledgements run out, and keep who asked for a person."""
+"""Let acknowledgements expire, and store who requested a manual page."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     timeout = sa.Column("acknowledgement_timeout", sa.Integer(), nullable=True)
     op.add_column("escalation_policies", timeout)
     op.add_column("escalations", sa.Column("answered_by_id", BIG, nullable=True))
@@ -20,7 +20,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("escalation_pages", "asked_by_id")
     op.drop_column("escalations", "answered_by_id")
     op.drop_column("escalation_policies", "acknowledgement_timeout")

@@ -1,4 +1,4 @@
-"""Let incidents that somebody has acknowledged quiet the alerts that join them."""
+"""Let acknowledged incidents suppress pages of the alerts that join them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,13 +12,13 @@ _TABLES = "incident_rules", "incidents"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table in _TABLES:
         quiets = sa.Column("quiets_alerts", sa.Boolean(), nullable=False, server_default=sa.false())
         op.add_column(table, quiets)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table in _TABLES:
         op.drop_column(table, "quiets_alerts")

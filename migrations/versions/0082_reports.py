@@ -1,4 +1,4 @@
-"""Keep why people were paged, hand-over notes, and documents after incidents."""
+"""Store why users were paged, handoff notes, and post-incident documents."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for name in ("project_id", "policy_id", "route_id"):
         op.add_column("escalation_pages", sa.Column(name, BIG, nullable=True))
     op.create_table(
@@ -63,7 +63,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("incident_documents")
     op.drop_table("on_call_handover_notes")
     for name in ("route_id", "policy_id", "project_id"):

@@ -1,4 +1,4 @@
-"""Find the pages of a project by their time."""
+"""Add an index for the pages of a project by time."""
 
 from alembic import op
 
@@ -13,10 +13,10 @@ NAME = "ix_escalation_pages_project_id_paged_at"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     create_index(NAME, "escalation_pages", ["project_id", "paged_at"])
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index(NAME, "escalation_pages")

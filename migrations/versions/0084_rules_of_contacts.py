@@ -1,4 +1,4 @@
-"""Let people say which contact tells them of which alerts, and when."""
+"""Add notification rules, which select the alerts and the delay for a contact."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("page_messages", sa.Column("due_at", sa.DateTime(timezone=True), nullable=True))
     op.create_table(
         "contact_rules",
@@ -36,6 +36,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("contact_rules")
     op.drop_column("page_messages", "due_at")

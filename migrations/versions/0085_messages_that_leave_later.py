@@ -1,4 +1,4 @@
-"""Find messages that leave later."""
+"""Add an index for delayed messages."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,11 +14,11 @@ _LATER = sa.text("due_at IS NOT NULL AND ended_at IS NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     where = {"postgresql_where": _LATER, "sqlite_where": _LATER}
     create_index("ix_page_messages_due_at", "page_messages", ["due_at"], **where)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_page_messages_due_at", table_name="page_messages")

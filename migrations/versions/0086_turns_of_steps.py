@@ -1,4 +1,4 @@
-"""Let the targets of a step take turns."""
+"""Add round-robin steps to escalation policies."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("escalations", sa.Column("turns", sa.JSON(none_as_null=True), nullable=True))
     op.create_table(
         "escalation_turns",
@@ -30,6 +30,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table("escalation_turns")
     op.drop_column("escalations", "turns")

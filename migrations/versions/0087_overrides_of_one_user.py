@@ -1,4 +1,4 @@
-"""Let an override take the shifts of one user, not of everybody."""
+"""Let an override replace one user instead of all users."""
 
 from alembic import op
 
@@ -9,9 +9,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     kind = "BIGINT" if op.get_bind().dialect.name == "postgresql" else "INTEGER"
-    # In one statement, which SQLite takes as well.
+    # A single statement works on SQLite as well.
     op.execute(
         f"ALTER TABLE on_call_overrides ADD COLUMN instead_of_id {kind}"
         " CONSTRAINT fk_on_call_overrides_instead_of_id REFERENCES users (id)"
@@ -19,5 +19,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("on_call_overrides", "instead_of_id")

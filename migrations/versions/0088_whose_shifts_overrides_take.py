@@ -1,4 +1,4 @@
-"""Find the overrides that take the shifts of a user."""
+"""Add an index for the overrides that replace a user."""
 
 from alembic import op
 
@@ -11,10 +11,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     create_index("ix_on_call_overrides_instead_of_id", "on_call_overrides", ["instead_of_id"])
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_on_call_overrides_instead_of_id", table_name="on_call_overrides")

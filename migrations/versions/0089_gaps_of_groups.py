@@ -1,4 +1,4 @@
-"""Know the gaps of the policies of groups, beside those of projects."""
+"""Store the gaps in the policies of groups in addition to those in projects."""
 
 from alembic import op
 
@@ -36,7 +36,7 @@ _OF_PROJECTS = f"""CREATE TABLE known_gaps (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
         define_anew({"known_gaps": lambda before: before if "group_id" in before else _WITH_GROUPS})
         return
@@ -55,7 +55,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back: those of groups are forgotten."""
+    """Downgrade the schema. The gaps of groups are deleted."""
     op.execute("DELETE FROM known_gaps WHERE group_id IS NOT NULL")
     if op.get_bind().dialect.name != "postgresql":
         define_anew({"known_gaps": lambda _before: _OF_PROJECTS})

@@ -1,4 +1,4 @@
-"""Let pages be about incidents, not only about alerts."""
+"""Let pages be about incidents in addition to alerts."""
 
 from alembic import op
 
@@ -12,7 +12,7 @@ depends_on = None
 _ALERT = "alert_id INTEGER NOT NULL,"
 _EITHER = "alert_id INTEGER,"
 _REFERENCES = "REFERENCES incidents (id) ON DELETE CASCADE"
-#: Where the constraints of the table begin.
+#: Start of the constraints in the table definition.
 _KEY = "CONSTRAINT pk_pages "
 _INCIDENT = (
     "incident_id INTEGER, "
@@ -21,7 +21,7 @@ _INCIDENT = (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name == "postgresql":
         op.execute(
             "ALTER TABLE pages ALTER COLUMN alert_id DROP NOT NULL, ADD COLUMN incident_id BIGINT"
@@ -38,7 +38,7 @@ def _with_incidents(before: str) -> str:
 
 
 def downgrade() -> None:
-    """Go back: pages about incidents are forgotten."""
+    """Downgrade the schema. Pages about incidents are deleted."""
     op.execute("DELETE FROM pages WHERE alert_id IS NULL")
     if op.get_bind().dialect.name == "postgresql":
         op.execute("ALTER TABLE pages DROP COLUMN incident_id, ALTER COLUMN alert_id SET NOT NULL")

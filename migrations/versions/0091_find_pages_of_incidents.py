@@ -1,4 +1,4 @@
-"""Find the pages about an incident."""
+"""Add an index for the pages about an incident."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,11 +14,11 @@ _OF_INCIDENTS = sa.text("incident_id IS NOT NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     where = {"postgresql_where": _OF_INCIDENTS, "sqlite_where": _OF_INCIDENTS}
     create_index("ix_pages_incident_id", "pages", ["incident_id"], **where)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_pages_incident_id", table_name="pages")

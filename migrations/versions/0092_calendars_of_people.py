@@ -1,4 +1,4 @@
-"""Let a calendar have the shifts of one user in all schedules, beside those of one schedule."""
+"""Let a calendar feed contain the shifts of one user in all schedules."""
 
 from alembic import op
 
@@ -13,16 +13,17 @@ _OPTIONAL, _REQUIRED = "schedule_id INTEGER,", "schedule_id INTEGER NOT NULL,"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name == "postgresql":
         op.alter_column("on_call_feeds", "schedule_id", nullable=True)
         return
-    # It commits by itself, so it may find the table as it has to be.
+    # This commits on its own, so after an interruption the table may already have the new
+    # definition.
     define_anew({"on_call_feeds": lambda before: before.replace(_REQUIRED, _OPTIONAL)})
 
 
 def downgrade() -> None:
-    """Go back: addresses of people end."""
+    """Downgrade the schema. The calendar feeds of users are deleted."""
     op.execute("DELETE FROM on_call_feeds WHERE schedule_id IS NULL")
     if op.get_bind().dialect.name == "postgresql":
         op.alter_column("on_call_feeds", "schedule_id", nullable=False)

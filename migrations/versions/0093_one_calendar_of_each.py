@@ -1,4 +1,4 @@
-"""Let nobody have two addresses for the same calendar of theirs."""
+"""Allow at most one feed of each calendar for a user."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     of_all = sa.text("schedule_id IS NULL")
     create_index(
         *("uq_on_call_feeds_user_id", "on_call_feeds", ["user_id"]),
@@ -23,5 +23,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("uq_on_call_feeds_user_id", table_name="on_call_feeds")

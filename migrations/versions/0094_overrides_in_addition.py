@@ -1,4 +1,4 @@
-"""Let an override put a user on call beside the others."""
+"""Let an override add a user to those on call."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,12 +10,12 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     column = sa.Column("in_addition", sa.Boolean(), server_default=sa.false(), nullable=False)
     op.add_column("on_call_overrides", column)
 
 
 def downgrade() -> None:
-    """Go back: whoever was on call beside the others is no more."""
+    """Downgrade the schema. Users who were on call additionally are no longer on call."""
     op.execute("DELETE FROM on_call_overrides WHERE in_addition")
     op.drop_column("on_call_overrides", "in_addition")

@@ -1,4 +1,4 @@
-"""Let rules call people to the incidents that they open."""
+"""Let incident rules page responders."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         NAME,
         sa.Column("id", BIG, nullable=False),
@@ -37,5 +37,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back: rules page nobody."""
+    """Downgrade the schema. Rules no longer page anyone."""
     op.drop_table(NAME)

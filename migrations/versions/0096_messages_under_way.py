@@ -1,4 +1,4 @@
-"""Know of a message that an attempt to send it is under way."""
+"""Mark messages while an attempt to send them is in progress."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,11 +10,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     column = sa.Column("is_under_way", sa.Boolean(), server_default=sa.false(), nullable=False)
     op.add_column("page_messages", column)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("page_messages", "is_under_way")

@@ -1,4 +1,4 @@
-"""Remember from when until when users could be on call."""
+"""Store the periods in which users could be on call."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         NAME,
         sa.Column("id", BIG, nullable=False),
@@ -34,5 +34,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back: past shifts of users who left are not told any more."""
+    """Downgrade the schema. Past shifts of users who have left are no longer shown."""
     op.drop_table(NAME)

@@ -1,4 +1,4 @@
-"""Find dead tokens and codes by indexes that hold little else, and no longer by larger ones."""
+"""Replace large indexes for pruning tokens and codes with small partial indexes."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,13 +11,13 @@ branch_labels = None
 depends_on = None
 
 _ALONE = sa.text("refresh_digest IS NULL")
-# Redemptions, which look for an unused code by its key, are to find none of this.
+# Redemptions, which look up an unused code by its key, must not use these indexes.
 _UNUSED = sa.text("code_used_at IS NULL AND code_expires_at IS NOT NULL")
 _REVOKED = sa.text("revoked_at IS NOT NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     unused = {"postgresql_where": _UNUSED, "sqlite_where": _UNUSED}
     create_index("ix_authorizations_unused_code", "authorizations", ["code_expires_at"], **unused)
     alone = {"postgresql_where": _ALONE, "sqlite_where": _ALONE}
@@ -32,7 +32,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     create_index("ix_access_tokens_expires_at", "access_tokens", ["expires_at"])
     create_index("ix_authorizations_code_expires_at", "authorizations", ["code_expires_at"])
     op.drop_index("ix_mails_created_at", table_name="mails")

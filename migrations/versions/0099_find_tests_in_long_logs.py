@@ -1,4 +1,4 @@
-"""Find the few tests in a long log of deliveries."""
+"""Add a partial index for test deliveries, which are rare."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,11 +15,11 @@ _TESTS = sa.text("is_test")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     tests = {"postgresql_where": _TESTS, "sqlite_where": _TESTS}
     create_index("ix_deliveries_tests", "deliveries", _COLUMNS, **tests)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_deliveries_tests", table_name="deliveries")

@@ -1,4 +1,4 @@
-"""Find the few deliveries with warnings in a long log."""
+"""Add a partial index for deliveries with warnings, which are rare."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,11 +14,11 @@ _WARNED = sa.text("CAST(remarks AS TEXT) <> '[]'")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     warned = {"postgresql_where": _WARNED, "sqlite_where": _WARNED}
     create_index("ix_deliveries_warned", "deliveries", ["integration_id", "id"], **warned)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_deliveries_warned", table_name="deliveries")

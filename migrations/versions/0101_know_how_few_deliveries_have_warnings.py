@@ -1,4 +1,4 @@
-"""Let Postgres know how few deliveries have warnings, so that it uses their index."""
+"""Add statistics on deliveries with warnings, so that Postgres uses their index."""
 
 from alembic import op
 
@@ -11,19 +11,19 @@ _ANALYZED = "SELECT reltuples > 0 FROM pg_class WHERE oid = 'deliveries'::regcla
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     connection = op.get_bind()
     if connection.dialect.name != "postgresql":
         return
     op.execute(
         "CREATE STATISTICS st_deliveries_warnings ON (CAST(remarks AS TEXT)) FROM deliveries"
     )
-    # A table that was never analyzed is better off without: its index is used then anyway.
+    # A table that was never analyzed needs no statistics, since Postgres uses its index anyway.
     if connection.exec_driver_sql(_ANALYZED).scalar():
         op.execute("ANALYZE deliveries")
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     if op.get_bind().dialect.name == "postgresql":
         op.execute("DROP STATISTICS st_deliveries_warnings")

@@ -1,4 +1,4 @@
-"""Find the users of an application in their order, and its tokens that are not revoked."""
+"""Add indexes for the users of an application and for its tokens that are not revoked."""
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ _WITHOUT_GRANT = sa.text("authorization_id IS NULL AND revoked_at IS NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table in ("authorizations", "consents"):
         create_index(f"ix_{table}_application_id_user_id", table, _USERS)
         drop_index(f"ix_{table}_application_id", table)
@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     create_index("ix_access_tokens_application_id", "access_tokens", ["application_id"])
     drop_index("ix_access_tokens_without_grant", "access_tokens")
     drop_index("ix_access_tokens_application_id_revoked_at", "access_tokens")

@@ -1,4 +1,4 @@
-"""Find the few accounts that administrators look for among many."""
+"""Add partial indexes for the rare accounts that administrators look for."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -18,12 +18,12 @@ _FEW = (
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for name, columns, where in _FEW:
         create_index(name, "users", columns, postgresql_where=where, sqlite_where=where)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for name, _columns, _where in _FEW:
         op.drop_index(name, table_name="users")

@@ -1,7 +1,7 @@
 """Add columns for encrypted messages and encrypted URLs of destinations.
 
-The worker encrypts what is stored in clear, because migrations do not have SECRET_KEY. Workers of
-the previous release send what is due by `mails.next_try_at`, so encrypted messages are due by
+The worker encrypts existing plaintext, because migrations do not have SECRET_KEY. Workers of the
+previous release send what is due by `mails.next_try_at`, so encrypted messages are due by
 `mails.send_at`.
 """
 
@@ -15,7 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("mails", sa.Column("text_ciphertext", sa.Text(), nullable=True))
     op.add_column("mails", sa.Column("send_at", sa.DateTime(timezone=True), nullable=True))
     for table in ("webhook_endpoints", "audit_streams"):
@@ -23,7 +23,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table in ("audit_streams", "webhook_endpoints"):
         op.drop_column(table, "url_ciphertext")
     op.drop_column("mails", "send_at")

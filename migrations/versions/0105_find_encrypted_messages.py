@@ -1,4 +1,4 @@
-"""Add the indexes of encrypted messages, and of those that are still to be encrypted."""
+"""Add indexes for encrypted messages, and for messages that still have to be encrypted."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,13 +14,13 @@ _IN_CLEAR = sa.text("text <> ''")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     create_index("ix_mails_send_at", "mails", ["send_at"])
     where = {"postgresql_where": _IN_CLEAR, "sqlite_where": _IN_CLEAR}
     create_index("ix_mails_in_clear", "mails", ["id"], **where)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_index("ix_mails_in_clear", table_name="mails")
     op.drop_index("ix_mails_send_at", table_name="mails")

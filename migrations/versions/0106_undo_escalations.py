@@ -1,4 +1,4 @@
-"""Keep escalations that somebody asked for, for the seconds in which they can be undone."""
+"""Store requested escalations for the seconds in which they can be undone."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         NAME,
         sa.Column("alert_id", BIG, nullable=False, autoincrement=False),
@@ -29,5 +29,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_table(NAME)

@@ -1,4 +1,4 @@
-"""Store URLs to return to that are too long to be a part of another URL."""
+"""Store return URLs that are too long for a query parameter."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.create_table(
         NAME,
         sa.Column("id", BIG, nullable=False),
@@ -27,5 +27,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back: people whose sign-in had a long URL arrive at the home page."""
+    """Downgrade the schema. Users whose sign-in had a long return URL arrive at the home page."""
     op.drop_table(NAME)

@@ -1,4 +1,4 @@
-"""Add a detail to the turns of jobs: the size of a backup, or the reason of a failure."""
+"""Add a detail to job turns: the size of a backup, or the reason for a failure."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,10 +10,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("job_turns", sa.Column("detail", sa.String(255), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("job_turns", "detail")

@@ -12,12 +12,12 @@ _TABLE, _COLUMN = "escalation_policies", "retrigger_when_critical"
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column(
         _TABLE, sa.Column(_COLUMN, sa.Boolean(), nullable=False, server_default=sa.true())
     )
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column(_TABLE, _COLUMN)

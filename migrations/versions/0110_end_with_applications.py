@@ -1,4 +1,4 @@
-"""Store which authorization calendar addresses, invitations and webhooks end with."""
+"""Store the authorization that created a calendar feed, an invitation or a webhook."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,12 +13,12 @@ _TABLES = ("on_call_feeds", "invitations", "webhook_endpoints")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     for table in _TABLES:
         op.add_column(table, sa.Column("authorization_id", BIG, nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     for table in _TABLES:
         op.drop_column(table, "authorization_id")

@@ -12,14 +12,14 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("pages", sa.Column("held_by", sa.Text(), nullable=True))
     op.add_column("page_messages", sa.Column("cancelled_because", sa.Text(), nullable=True))
     op.add_column("page_messages", sa.Column("attempt_id", BIG, nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("page_messages", "attempt_id")
     op.drop_column("page_messages", "cancelled_because")
     op.drop_column("pages", "held_by")

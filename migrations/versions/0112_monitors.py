@@ -18,8 +18,8 @@ _PENDING = sa.text("monitor_id IS NULL OR monitor_changed_at IS NOT NULL")
 
 
 def upgrade() -> None:
-    """Go forward."""
-    # Requests lock alerts before integrations as well.
+    """Upgrade the schema."""
+    # Requests also lock alerts before integrations.
     op.add_column("alerts", sa.Column("monitor_id", sa.BigInteger(), nullable=True))
     op.add_column("integrations", sa.Column("monitor_id", sa.BigInteger(), nullable=True))
     op.add_column("integrations", sa.Column("monitor_changed_at", TIME, nullable=True))
@@ -50,7 +50,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back: alerts of several monitors no longer receive the reports of their integrations."""
+    """Downgrade the schema. Alerts of other monitors get no reports of their integrations."""
     op.drop_table("alert_reporters")
     op.drop_column("alerts", "monitor_id")
     op.drop_index("ix_integrations_monitor_pending", table_name="integrations")

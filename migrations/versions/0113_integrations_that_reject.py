@@ -1,4 +1,4 @@
-"""Store since when an integration that worked has only rejected requests."""
+"""Store the time since which an integration has only rejected requests."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,11 +10,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     column = sa.Column("rejected_since", sa.DateTime(timezone=True), nullable=True)
     op.add_column("integrations", column)
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("integrations", "rejected_since")

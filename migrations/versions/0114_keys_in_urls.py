@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     column = sa.Column(
         "accepts_key_in_url", sa.Boolean(), server_default=sa.false(), nullable=False
     )
@@ -18,5 +18,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("integrations", "accepts_key_in_url")

@@ -1,4 +1,4 @@
-"""Store what notices are about, so that they are checked before each attempt to send them."""
+"""Store the subject matter of notices, so that they are checked before each attempt."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,12 +10,12 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("mails", sa.Column("about", sa.JSON(none_as_null=True), nullable=True))
     op.add_column("page_messages", sa.Column("about", sa.JSON(none_as_null=True), nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("page_messages", "about")
     op.drop_column("mails", "about")

@@ -1,4 +1,4 @@
-"""Store which authorization a contact was created with."""
+"""Store the authorization that a contact was created with."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,10 +12,10 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     op.add_column("contacts", sa.Column("authorization_id", BIG, nullable=True))
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     op.drop_column("contacts", "authorization_id")

@@ -1,7 +1,7 @@
-"""End what an authorization created when the authorization is deleted, on SQLite.
+"""Disable what an authorization created when the authorization is deleted, on SQLite.
 
-SQLite gives the highest id again once its row is deleted. What belonged to a deleted authorization
-would belong to the next one.
+SQLite reuses the highest id after its row is deleted. Otherwise, the objects of a deleted
+authorization would belong to the next one.
 """
 
 from alembic import op
@@ -11,13 +11,13 @@ down_revision = "0117"
 branch_labels = None
 depends_on = None
 
-#: No authorization has this id.
+#: Id that no authorization has.
 _GONE = -1
 _TABLES = ("contacts", "invitations", "on_call_feeds", "webhook_endpoints")
 
 
 def upgrade() -> None:
-    """Go forward."""
+    """Upgrade the schema."""
     if op.get_bind().dialect.name != "sqlite":
         return
     ends = "".join(
@@ -28,6 +28,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Go back."""
+    """Downgrade the schema."""
     if op.get_bind().dialect.name == "sqlite":
         op.execute("DROP TRIGGER authorizations_gone")

@@ -1,4 +1,4 @@
-"""The user settings page 'access tokens': personal access tokens."""
+"""The user settings page for personal access tokens."""
 
 from typing import Any, ClassVar
 
@@ -22,14 +22,14 @@ access_tokens = PageBlueprint(
 
 
 class _OwnTokens(TokenPages[AccessTokenForm]):
-    """The pages of the user's own tokens."""
+    """Pages for the signed-in user's personal access tokens."""
 
     session_key = "personal_access_token"
     scope_words: ClassVar = {scope.name: scope for scope in views(BY_NAME)}
 
     @property
     def offered(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The scopes of a new token."""
+        """Return the scopes that the user can select for a new token."""
         return PERSONAL_SCOPES if get_current_user().is_admin else ORDINARY_SCOPES
 
     def url(self, page: str, **values: Any) -> str:
@@ -57,7 +57,7 @@ _PAGES = _OwnTokens()
 @access_tokens.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the user's tokens; a new one is shown once."""
+    """List the user's tokens, and show a new token once."""
     return _PAGES.index()
 
 
@@ -71,7 +71,7 @@ def new() -> ResponseReturnValue:
 @access_tokens.post("/<int:token_id>/rotate")
 @signed_in_afresh
 def rotate(token_id: int) -> ResponseReturnValue:
-    """Replace a token by a new one with the same lifetime, and show it."""
+    """Replace a token with a new token of the same lifetime, and show it."""
     return _PAGES.rotate(token_id)
 
 

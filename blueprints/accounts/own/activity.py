@@ -1,4 +1,4 @@
-"""The user settings page 'activity': sign-ins and audit events of the user's account."""
+"""The user settings page for sign-ins and audit events of the user's account."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -20,7 +20,7 @@ activity = PageBlueprint("activity", __name__, url_prefix="/-/user_settings/acti
 @activity.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the user's sign-ins and the events of their account."""
+    """List the user's sign-ins and the audit events of their account."""
     me, session = get_current_user(), db.session()
     list_query(*CURSORS)
     found = page_of_events(EventFilter(user_id=me.id), asked_slice(), session=session)
@@ -33,7 +33,7 @@ def index() -> ResponseReturnValue:
 @activity.post("/sign_ins/<int:sign_in_id>/end")
 @signed_in
 def end(sign_in_id: int) -> ResponseReturnValue:
-    """Sign one browser out."""
+    """Sign the user out of one browser."""
     words = own_account.end_sign_in(work(), sign_in_id)
     flash(f"You are signed out of {words}.")
     return redirect(url_for("activity.index"))
@@ -42,7 +42,7 @@ def end(sign_in_id: int) -> ResponseReturnValue:
 @activity.post("/sign_ins/end_others")
 @signed_in
 def end_others() -> ResponseReturnValue:
-    """Sign all browsers out but this one."""
+    """Sign the user out of all other browsers."""
     own_account.end_other_sign_ins(work(), get_current_user().sign_in_id)
     flash("You are signed out everywhere else.")
     return redirect(url_for("activity.index"))

@@ -1,4 +1,4 @@
-"""The user settings page 'API changes': what releases change for one's tokens and applications."""
+"""The user settings page for API changes that affect the user's tokens and applications."""
 
 from itertools import groupby
 
@@ -19,7 +19,7 @@ api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_setting
 @api_changes.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the scheduled changes that calls of the user's tokens and applications use."""
+    """List the scheduled API changes that affect calls by the user's tokens and applications."""
     list_query()
     current, moment = settings(), now()
     period = whole_period(current, moment)

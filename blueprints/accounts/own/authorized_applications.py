@@ -1,4 +1,4 @@
-"""The user settings page 'authorized applications': list and revocation of their access."""
+"""The user settings page that lists authorized applications and revokes their access."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -22,7 +22,7 @@ authorized_applications = PageBlueprint(
 @authorized_applications.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """List the applications (and password grants without one) with live tokens of the user."""
+    """List the applications, and password grants without an application, with active tokens."""
     found = list_authorized(get_current_user().id, session=db.session(), now=now())
     return render_template("authorized_applications/index.html", applications=found)
 
@@ -30,7 +30,7 @@ def index() -> ResponseReturnValue:
 @authorized_applications.post("/<int:application_id>/revoke")
 @signed_in
 def revoke(application_id: int) -> ResponseReturnValue:
-    """Revoke all access of one application for the user."""
+    """Revoke all access of an application to the user's account."""
     name = revoke_application(work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
@@ -39,7 +39,7 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @authorized_applications.post("/without_application/revoke")
 @signed_in
 def revoke_passwords() -> ResponseReturnValue:
-    """Revoke all tokens of password grants without an application."""
+    """Revoke all tokens from password grants without an application."""
     revoke_tokens_of_passwords(work())
     flash("Tokens from password sign-ins are revoked.")
     return redirect(url_for("authorized_applications.index"))

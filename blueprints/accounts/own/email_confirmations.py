@@ -1,7 +1,8 @@
-"""The links that confirm e-mail addresses, and the addresses that wait for one.
+"""Pages that confirm email addresses and manage unconfirmed addresses.
 
-Programs that look at messages follow links, so only the form's POST confirms. It has to be signed
-in as the user of the link: somebody who gets a stranger's link cannot lend them the address.
+Mail scanners follow links, so only the form's POST confirms an address. The user must be signed in
+to the account of the link. Otherwise, a person who receives another user's link could confirm an
+address for that user.
 """
 
 from flask import flash, redirect, render_template, url_for
@@ -24,7 +25,7 @@ _WAITING = "/-/user_settings/profile/email"
 @email_confirmations.get("/-/email_confirmations/<token>")
 @signed_in
 def show(token: str) -> ResponseReturnValue:
-    """Show the address of a link, and ask."""
+    """Show the address of a link, with a button to confirm it."""
     waiting = domain.get_waiting(
         token,
         get_current_user().id,
@@ -47,7 +48,7 @@ def confirm(token: str) -> ResponseReturnValue:
 @email_confirmations.post(f"{_WAITING}/send_link")
 @signed_in
 def send_link() -> ResponseReturnValue:
-    """Send a new link to the address that waits, or to that of the account."""
+    """Send a new link to the unconfirmed address, or to the account's own address."""
     with refusals_shown(TooManyAttemptsError):
         domain.send_link(work())
         flash("A new link is on its way. Earlier ones do not work any more.")
@@ -57,7 +58,7 @@ def send_link() -> ResponseReturnValue:
 @email_confirmations.post(f"{_WAITING}/cancel")
 @signed_in
 def cancel() -> ResponseReturnValue:
-    """Keep the present address: the new one does not wait any more."""
+    """Keep the current address and discard the unconfirmed one."""
     if domain.keep_address(work()):
         flash("Your e-mail address stays as it is.")
     return redirect(url_for("account.profile"))

@@ -1,4 +1,4 @@
-"""A user's accounts at identity providers: connect and disconnect."""
+"""Pages that connect a user's account to identity providers and disconnect it."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -23,7 +23,7 @@ identities = PageBlueprint(
 @identities.get("/<slug>")
 @recently_signed_in
 def show(slug: str) -> ResponseReturnValue:
-    """Say what connecting does."""
+    """Show what connecting the account does."""
     known = connections_of(get_current_user().id, db.session())
     provider = next((each for each in known if each.slug == slug), None)
     if provider is None or provider.identity_id is not None:
@@ -34,7 +34,7 @@ def show(slug: str) -> ResponseReturnValue:
 @identities.post("/<slug>")
 @recently_signed_in
 def connect(slug: str) -> ResponseReturnValue:
-    """Send the browser to the provider."""
+    """Redirect the browser to the provider."""
     try:
         return send_to_provider(slug, next_page="", connects=True)
     except ProviderError as error:
@@ -45,7 +45,7 @@ def connect(slug: str) -> ResponseReturnValue:
 @identities.post("/<int:identity_id>/disconnect")
 @recently_signed_in
 def remove(identity_id: int) -> ResponseReturnValue:
-    """Disconnect an account at a provider."""
+    """Disconnect the user's account from an identity provider."""
     try:
         title = disconnect(work(), get_current_user().sign_in_id, identity_id)
         flash(f"Your account is no longer connected with {title}.")

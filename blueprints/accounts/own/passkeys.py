@@ -1,4 +1,4 @@
-"""A user's passkeys: add, rename, remove."""
+"""Pages that add, rename and remove a user's passkeys."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -39,7 +39,7 @@ passkeys = PageBlueprint("passkeys", __name__, url_prefix="/-/user_settings/secu
 @passkeys.get("/new")
 @signed_in.but(open_before_second_factor=True)
 def new() -> ResponseReturnValue:
-    """Ask for a name and the password."""
+    """Show the form for a new passkey's name and the current password."""
     if find_relying_party() is None:
         return redirect(url_for("account.security"))
     return _new_page(NewPasskeyForm(formdata=None))
@@ -99,7 +99,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
 @passkeys.route("/<int:passkey_id>/remove", methods=["GET", "POST"])
 @signed_in
 def remove(passkey_id: int) -> ResponseReturnValue:
-    """Ask for the password and remove the passkey."""
+    """Remove a passkey after checking the password."""
     passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasswordConfirmationForm()
     if is_confirmed(form):
@@ -115,7 +115,7 @@ def _purpose() -> str:
 
 
 def _said(form: NewPasskeyForm) -> dict[str, str]:
-    """Return the errors of a form as one text, for the script to show."""
+    """Return all errors of a form as one message, which the script shows."""
     return {
         "message": " ".join(str(each) for messages in form.errors.values() for each in messages)
     }

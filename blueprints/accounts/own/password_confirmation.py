@@ -1,6 +1,6 @@
-"""Changes that want the current password first.
+"""Password checks before sensitive changes.
 
-An account without one is confirmed by a recent sign-in: with a passkey or through a provider.
+Users without a password confirm a change with a recent sign-in, by passkey or through a provider.
 """
 
 from typing import TypeVar
@@ -19,27 +19,27 @@ _OLD_SIGN_IN = "Sign in again to confirm that it is you, then repeat this."
 
 
 def without_missing_password(form: SomeForm) -> SomeForm:
-    """Return a form that asks only for a password that the signed-in user has."""
+    """Remove the password field from a form if the signed-in user has no password."""
     if not get_current_user().user.has_password:
         del form.current_password
     return form
 
 
 def refusal() -> str:
-    """Return what to say where `is_current_password` was False."""
+    """Return the error message for a failed `is_current_password` check."""
     return _WRONG_PASSWORD if get_current_user().user.has_password else _OLD_SIGN_IN
 
 
 def is_current_password(password: str) -> bool:
-    """Return whether this is the password of the signed-in user, or a recent sign-in without one.
+    """Return whether the password is the user's, or if they have none, the sign-in is recent.
 
-    Counted with the limits of the sign-in; raises TooManyAttemptsError.
+    Attempts count toward the sign-in limits. Raise TooManyAttemptsError if a limit is reached.
     """
     if not get_current_user().user.has_password:
         return is_signed_in_afresh()
     session, attempt = db.session(), sign_in_attempt(get_current_user().username, password)
     user = authenticate(attempt, session=session, keyring=services().keyring, now=now())
-    # A right password resets the count, whatever becomes of the change that it is asked for.
+    # A correct password resets the count, even if the change itself fails later.
     release_locks(session)
     return user is not None and is_still_the_password(
         user.id, user.password_changed_at, session=session
@@ -47,9 +47,9 @@ def is_current_password(password: str) -> bool:
 
 
 def is_confirmed(form: PasswordConfirmationForm) -> bool:
-    """Return whether a valid form came with the current password; its errors say what is wrong.
+    """Return whether the form is valid and has the current password; set its errors if not.
 
-    Raises TooManyAttemptsError.
+    Raise TooManyAttemptsError if there were too many attempts.
     """
     if not without_missing_password(form).validate_on_submit():
         return False
@@ -60,5 +60,5 @@ def is_confirmed(form: PasswordConfirmationForm) -> bool:
 
 
 def password_in(form: PasswordConfirmationForm | ProfileForm) -> str:
-    """Return the password that was entered, or an empty text where none is asked for."""
+    """Return the entered password, or an empty string if the form has no password field."""
     return (form.current_password.data or "") if "current_password" in form else ""

@@ -1,4 +1,4 @@
-"""A user's own settings: profile, password and other credentials."""
+"""Pages for a user's profile, password and other credentials."""
 
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -37,7 +37,7 @@ account = PageBlueprint("account", __name__, url_prefix="/-/user_settings")
 @account.route("/profile", methods=["GET", "POST"])
 @signed_in
 def profile() -> ResponseReturnValue:
-    """Show and change the display name, the e-mail address and the time zone."""
+    """Show and change the display name, email address and time zone."""
     user = get_current_user().user
     form = without_missing_password(
         ProfileForm(name=user.name, email=user.email, time_zone=user.time_zone)
@@ -63,14 +63,17 @@ def _change_profile(form: ProfileForm) -> bool:
 @account.post("/export")
 @signed_in
 def export() -> ResponseReturnValue:
-    """Download the personal data of the user."""
+    """Download the user's personal data."""
     return export_file(get_current_user().id)
 
 
 @account.route("/security", methods=["GET", "POST"])
 @signed_in.but(open_before_password_change=True)
 def security() -> ResponseReturnValue:
-    """Show the credentials and change the password; all other browsers are signed out."""
+    """Show the user's credentials, and change the password.
+
+    A password change signs the user out of all other browsers.
+    """
     form = without_missing_password(PasswordForm())
     try:
         is_done = form.carry_out(lambda: _change_password(form))
@@ -128,6 +131,6 @@ page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings"
 @page_sizes.post("/page_size")
 @signed_in
 def choose() -> ResponseReturnValue:
-    """Keep the number of rows and go back to the list."""
+    """Store the number of rows per page and return to the list."""
     choose_page_size(work(), parse_id(request.form.get("size", "")) or 0)
     return redirect(next_url())

@@ -1,4 +1,4 @@
-"""A user's authenticator app and recovery codes: set up, renew, remove."""
+"""Pages that set up, renew and remove a user's authenticator app and recovery codes."""
 
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -28,14 +28,14 @@ from web.services import settings
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
-#: The key of a new app is in the session until a code proves that the app has it.
+#: Session key of a new app's secret, which is kept until a code proves that the app has it.
 _SEED = "authenticator_seed"
 
 
 @second_factors.route("/authenticator", methods=["GET", "POST"])
 @signed_in.but(open_before_second_factor=True)
 def authenticator() -> ResponseReturnValue:
-    """Show a new key, and store it after a valid code."""
+    """Show a new secret, and store it after the user enters a valid code."""
     if factors_of(get_current_user().id, session=db.session()).has_app:
         return redirect(url_for("account.security"))
     form, seed = AuthenticatorForm(), _seed()
@@ -55,7 +55,7 @@ def authenticator() -> ResponseReturnValue:
 @second_factors.route("/authenticator/remove", methods=["GET", "POST"])
 @signed_in
 def remove_authenticator() -> ResponseReturnValue:
-    """Ask for the password and remove the app."""
+    """Remove the authenticator app after checking the password."""
     form = PasswordConfirmationForm()
     if not is_confirmed(form):
         return form_page("second_factors/remove_authenticator.html", form)
@@ -68,7 +68,7 @@ def remove_authenticator() -> ResponseReturnValue:
 @second_factors.route("/recovery_codes/renew", methods=["GET", "POST"])
 @signed_in
 def renew_recovery_codes() -> ResponseReturnValue:
-    """Ask for the password and replace the recovery codes."""
+    """Replace the recovery codes after checking the password."""
     if not has_second_factor(get_current_user().id, session=db.session()):
         return redirect(url_for("account.security"))
     form = PasswordConfirmationForm()
@@ -81,7 +81,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
 @second_factors.get("/recovery_codes")
 @signed_in.but(open_before_second_factor=True)
 def show_recovery_codes() -> ResponseReturnValue:
-    """Show newly issued codes once."""
+    """Show newly issued recovery codes once."""
     codes = take_recovery_codes()
     if not codes:
         return redirect(take_page())
@@ -92,7 +92,10 @@ def show_recovery_codes() -> ResponseReturnValue:
 @second_factors.post("/recovery_codes/download")
 @signed_in.but(open_before_second_factor=True)
 def download_recovery_codes() -> ResponseReturnValue:
-    """Return the codes that the page sends as a file: they are not stored in clear."""
+    """Return the submitted recovery codes as a file.
+
+    The page sends the codes because they are not stored in plaintext.
+    """
     codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]
     lines = (
         f"Recovery codes of {get_current_user().username} for {settings().instance_name}",
@@ -108,7 +111,7 @@ def download_recovery_codes() -> ResponseReturnValue:
 
 
 def _seed() -> str:
-    """Return the key that this browser was shown before, or a new one."""
+    """Return the secret that this browser was shown before, or a new one."""
     seed = find_secret(_SEED)
     if seed is None:
         seed = totp.new_seed()
@@ -120,7 +123,7 @@ def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnVal
     uri = totp.provisioning_uri(
         seed, username=get_current_user().username, instance=settings().instance_name
     )
-    release_locks(db.session())  # to draw takes a while
+    release_locks(db.session())  # drawing the QR code takes a while
     picture = qr_code(uri)
     page = render_template(
         "second_factors/authenticator.html",

@@ -1,1 +1,1 @@
-"""Sign in, second factor, sign out."""
+"""Pages for sign-in, the second factor, and sign-out."""

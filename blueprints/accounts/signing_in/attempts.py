@@ -1,13 +1,12 @@
-"""Signing in: attempts, their completion, and the way to identity providers and back.
+"""Sign-in attempts, their completion, and redirects to and from identity providers.
 
-Attempts are limited by account and by address, or by a device cookie. With the cookie, guesses from
-elsewhere do not lock out browsers that have signed in before. The scheme is OWASP's "Slow Down
-Online Guessing Attacks with Device Cookies". The signed cookie holds a random id for each account
-that has signed in. It grants no access and outlives the sign-in. Attempts from such a browser are
-counted by that id, all others together.
+Attempts are limited by account and by address, or by a device cookie. Because of the cookie,
+guesses from elsewhere do not lock out browsers that have signed in before. The scheme is OWASP's
+"Slow Down Online Guessing Attacks with Device Cookies". The signed cookie holds a random id for
+each account that has signed in. It grants no access and outlives the sign-in. Attempts from such a
+browser are counted by that id. All other attempts are counted together.
 
-Of a way to an identity provider, the session keeps what was asked for, for one response and ten
-minutes.
+The session stores a request to an identity provider for ten minutes and for one response.
 """
 
 from collections.abc import Sequence
@@ -50,12 +49,12 @@ from web.services import now, services, settings, sign_in_limits
 _NAME = "gatebell_browser"
 _PURPOSE = "known browser"
 _LIFETIME = timedelta(days=366)
-#: The most accounts in a cookie; the ones that signed in last are kept.
+#: Maximum number of accounts in a cookie. The accounts with the latest sign-ins are kept.
 _MOST_ACCOUNTS = 8
 
 
 def known_accounts() -> dict[int, str]:
-    """Return the device ids of this browser, by account id."""
+    """Return the device ids of this browser by account id."""
     if "known_accounts" not in g:
         g.known_accounts = _read(request.cookies.get(_cookie_name(), ""))
     found: dict[int, str] = g.known_accounts
@@ -65,7 +64,7 @@ def known_accounts() -> dict[int, str]:
 def remember_browser(user_id: int) -> None:
     """Set the cookie with a device id for an account that has just signed in."""
     device_ids = known_accounts()
-    # Ordered by the latest sign-in; the oldest is dropped.
+    # The order is by latest sign-in; the oldest entry is dropped.
     device_ids[user_id] = device_ids.pop(user_id, "") or random_hex(16)
     latest = dict(list(device_ids.items())[-_MOST_ACCOUNTS:])
     sealed = seal(list(latest.items()), purpose=_PURPOSE)
@@ -90,7 +89,7 @@ def _cookie_name() -> str:
 
 
 def _read(sealed: str) -> dict[int, str]:
-    """Return the content of the cookie; an invalid one is empty."""
+    """Return the content of the cookie, or an empty dictionary if the cookie is invalid."""
     try:
         return dict(unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME))
     except BrokenSealError:
@@ -109,7 +108,7 @@ _KEPT_PAGE = "kept_page"
 
 
 def complete(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
-    """Sign in who has no second factor, or had it checked elsewhere; lead others to it."""
+    """Complete a sign-in, or redirect to the second factor if one still has to be checked."""
     user_id = authentication.user_id
     is_enough = "mfa" in authentication.methods
     user = None if is_enough else find_user_to_sign_in(user_id, session=db.session())
@@ -120,13 +119,13 @@ def complete(authentication: Authentication, next_page: str = "") -> ResponseRet
 
 
 def sign_in_as(authentication: Authentication, next_page: str = "") -> ResponseReturnValue:
-    """Open a sign-in for an authenticated user, and redirect to the requested page."""
+    """Create a sign-in for an authenticated user and redirect to the requested page."""
     lifetime = timedelta(seconds=settings().session_lifetime_seconds)
-    # A browser has one at a time.
+    # A browser has one sign-in at a time.
     former_id = get_current_user().sign_in_id if current_user.is_authenticated else None
     token = signing_in.sign_in(work(), authentication, lifetime, former_id=former_id)
     remember_browser(authentication.user_id)
-    # The old session is discarded, against session fixation.
+    # Discard the old session to prevent session fixation.
     session.clear()
     db.session.flush()  # so that the new sign-in can be loaded
     login_user(load_current_user(token))
@@ -135,10 +134,10 @@ def sign_in_as(authentication: Authentication, next_page: str = "") -> ResponseR
 
 
 def renew_this_sign_in() -> None:
-    """Renew the cookie of this browser, after a change of what its user signs in with.
+    """Renew this browser's sign-in cookie after a change of the user's credentials.
 
-    Whoever has copied the cookie is signed out by that, as all other browsers are. Raises
-    ConflictError if this browser was signed out meanwhile.
+    All other browsers are signed out, including any that use a copy of the cookie. Raise
+    ConflictError if this browser was signed out in the meantime.
     """
     token = renew_sign_in(
         get_current_user().get_id(), session=db.session(), keyring=services().keyring
@@ -157,34 +156,34 @@ def requested_page() -> str:
 
 
 def own_page(target: str) -> str:
-    """Return the address if it is of this service, or an empty string."""
-    # Browsers drop tabs and newlines, treat a backslash as a slash, and resolve two dots.
+    """Return the address if it belongs to this service, or an empty string."""
+    # Browsers drop tabs and newlines, treat a backslash as a slash, and resolve "..".
     path = unquote(target.partition("?")[0]).replace("\\", "/")
     is_ours = target.startswith(url_for("home.index")) and not path.startswith("//")
     return target if is_ours and "/.." not in path and target.isprintable() else ""
 
 
 def keep_page(path: str) -> None:
-    """Keep the page of this service that is shown after what has to come first."""
-    # Browsers drop a cookie of four kilobytes, and the session has more in it.
+    """Store the page to show after a required step, such as a password change."""
+    # Browsers drop cookies over four kilobytes, and the session contains other data as well.
     session[_KEPT_PAGE] = short_address(path)
 
 
 def kept_page() -> str:
-    """Return the kept page, or an empty string."""
+    """Return the stored page, or an empty string."""
     kept: str = session.get(_KEPT_PAGE, "")
     return kept
 
 
 def take_page() -> str:
-    """Return and forget the page that is next: the kept one, or the settings of security."""
+    """Return and forget the stored page, or return the security settings if there is none."""
     kept = kept_page()
     session.pop(_KEPT_PAGE, None)
     return kept or url_for("account.security")
 
 
 def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue:
-    """Confirm a new second factor; the first one has recovery codes."""
+    """Confirm a new second factor, and show recovery codes if it is the first one."""
     renew_this_sign_in()
     if codes:
         return to_recovery_codes(codes)
@@ -193,20 +192,20 @@ def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue
 
 
 def to_recovery_codes(codes: Sequence[str]) -> ResponseReturnValue:
-    """Redirect to the page that shows new codes once."""
+    """Redirect to the page that shows new recovery codes once."""
     keep_secret(_SESSION_KEY, " ".join(codes))
     return redirect(url_for("second_factors.show_recovery_codes"))
 
 
 def take_recovery_codes() -> list[str]:
-    """Return the codes that were just issued, once."""
+    """Return the newly issued codes; later calls return an empty list."""
     return (take_secret(_SESSION_KEY) or "").split()
 
 
 def lead_to_setup(app: Flask) -> None:
-    """Redirect who has to change a password, or to set up a second factor, to where they can.
+    """Redirect users who must change their password or set up a second factor.
 
-    The pages for that, and those to sign out, stay open.
+    The pages for these steps and for signing out stay open.
     """
     for name in page_blueprints(app):
         app.before_request_funcs.setdefault(name, []).append(_lead_to_choice)
@@ -226,7 +225,7 @@ def _lead_to_choice() -> ResponseReturnValue | None:
 
 
 def lead_to_security() -> ResponseReturnValue:
-    """Redirect to where the signed-in user sets up what is missing, and keep the asked page."""
+    """Redirect to the page where the user sets up what is missing, and store the requested page."""
     if request.method == "GET":
         keep_page(current_path())
     return redirect(url_for("account.security"))
@@ -236,9 +235,10 @@ _KEY = "asked_provider"
 
 
 def send_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
-    """Redirect to a provider, to come back to a page; raise ProviderError.
+    """Redirect to an identity provider; after sign-in, the user returns to the given page.
 
-    Who is signed in already is asked to sign in there once more.
+    Users who are already signed in have to sign in again at the provider. Raise ProviderError if
+    the request to the provider cannot be started.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = Asked(
@@ -263,9 +263,9 @@ def send_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseRe
 
 
 def take_asked(slug: str) -> tuple[Asked, str]:
-    """Return what this browser asked a provider for, once, and the page to go to afterwards.
+    """Return this browser's pending provider request and the page to show afterwards.
 
-    Without that, it is what no response fits.
+    The request can be taken once. If there is none, the returned request matches no response.
     """
     kept = session.pop(_KEY, {})
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None

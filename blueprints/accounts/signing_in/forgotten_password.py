@@ -1,6 +1,6 @@
-"""A new password for whoever forgot theirs: the request for a link, and the page that it leads to.
+"""Password reset: the request for a link, and the page that the link opens.
 
-Programs that look at messages follow links, so only the form's POST changes anything.
+Mail scanners follow links, so only the form's POST changes anything.
 """
 
 from flask import flash, redirect, render_template, url_for
@@ -31,7 +31,7 @@ _SENT = (
 @forgotten_password.get("/new")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Ask whose password it is."""
+    """Show the form that asks for the account."""
     return _question(ForgottenPasswordForm(formdata=None))
 
 
@@ -39,7 +39,7 @@ def ask() -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(back_to_page)
 def send_link() -> ResponseReturnValue:
-    """Send a link, and say the same whether or not there is such an account."""
+    """Send a link, and show the same message whether or not the account exists."""
     form = ForgottenPasswordForm()
     if not form.validate_on_submit():
         return _question(form), 422
@@ -67,7 +67,7 @@ def choose(sealed: str) -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(back_to_page)
 def set_password(sealed: str) -> ResponseReturnValue:
-    """Set the new password, with which its owner then signs in."""
+    """Set the new password and redirect to the sign-in page."""
     form = NewPasswordForm()
     try:
         account = password_reset.show_account(work(), *_opened(sealed))
@@ -86,7 +86,10 @@ def _set_password(sealed: str, form: NewPasswordForm) -> bool:
 
 
 def _opened(sealed: str) -> tuple[int, str]:
-    """Return the id and the stamp in a link, or raise NotFoundError."""
+    """Return the user id and the stamp from a link.
+
+    Raise NotFoundError if the link is expired or incomplete.
+    """
     try:
         user_id, stamp = unseal(
             sealed, purpose=password_reset.SEALED_FOR, lifetime=password_reset.LINK_LIFETIME

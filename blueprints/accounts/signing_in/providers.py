@@ -1,4 +1,4 @@
-"""Sign in through an identity provider."""
+"""Sign-in through identity providers."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -33,7 +33,7 @@ def _back_to_sign_in() -> ResponseReturnValue:
 @open_to_anyone.but(open_before_second_factor=True)
 @leads_back(_back_to_sign_in)
 def begin(slug: str) -> ResponseReturnValue:
-    """Send the browser to the provider."""
+    """Redirect the browser to the provider."""
     next_page = requested_page()
     try:
         return send_to_provider(slug, next_page=next_page, connects=False)
@@ -44,7 +44,7 @@ def begin(slug: str) -> ResponseReturnValue:
 @providers.get("/<slug>/callback")
 @open_to_anyone.but(writes=True, open_before_second_factor=True)
 def callback(slug: str) -> ResponseReturnValue:
-    """Take the response of the provider: sign in, or connect the account of who is signed in."""
+    """Handle the provider's response: sign in, or connect the signed-in user's account."""
     asked, next_page = take_asked(slug)
     response = request.args.to_dict()
     try:

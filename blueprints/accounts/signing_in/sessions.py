@@ -1,4 +1,4 @@
-"""Sign in and sign out."""
+"""Pages for sign-in and sign-out."""
 
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -39,14 +39,14 @@ from web.services import settings, sign_up_policy
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
 WRONG = "Wrong user name or password."
-#: The purpose of passkey challenges of this page.
+#: Purpose of the passkey challenges of this page.
 _PURPOSE = "sign in"
 
 
 @sessions.get("/sign_in")
 @open_to_anyone.but(open_before_second_factor=True)
 def sign_in() -> ResponseReturnValue:
-    """Show the sign-in form; signed-in users only see it to sign in again."""
+    """Show the sign-in form; signed-in users see it only to sign in again."""
     if current_user.is_authenticated and "again" not in request.args:
         return redirect(next_url())
     known = get_current_user().username if current_user.is_authenticated else ""
@@ -55,7 +55,7 @@ def sign_in() -> ResponseReturnValue:
 
 
 def _back_to_form() -> ResponseReturnValue:
-    """Redirect to the same question: the form, or the requested page of who is signed in now."""
+    """Redirect to the sign-in form, which redirects signed-in users to the requested page."""
     flash(OUTDATED_FORM, "warning")
     next_page = short_address(requested_page())
     return redirect(url_for("sessions.sign_in", next=next_page or None), code=303)
@@ -65,7 +65,7 @@ def _back_to_form() -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(_back_to_form)
 def check_in() -> ResponseReturnValue:
-    """Check the password, then go to the requested page or to the second factor."""
+    """Check the password, then redirect to the requested page or to the second factor."""
     form = SignInForm()
     if not form.validate_on_submit():
         return _page(form), 422
@@ -91,7 +91,7 @@ def ask_for_passkey() -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(_back_to_form)
 def check_in_by_passkey() -> ResponseReturnValue:
-    """Sign in with a passkey alone."""
+    """Sign in with a passkey and no password."""
     form = SignInForm(formdata=None)
     try:
         reply = take_response(PasskeyResponseForm().credential.data or "", purpose=_PURPOSE)
@@ -117,7 +117,7 @@ def sign_out() -> ResponseReturnValue:
 @sessions.get("/sign_in/next/<handle>")
 @open_to_anyone
 def go_on(handle: str) -> ResponseReturnValue:
-    """Redirect to the page that is kept under a handle, because its URL is long."""
+    """Redirect to the page stored under a handle because its URL is long."""
     address = own_page(find_address(handle) or "")
     if not address:
         flash("The page that you asked for was kept for an hour. Open it again.", "warning")

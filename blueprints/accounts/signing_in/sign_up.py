@@ -1,6 +1,6 @@
-"""Sign-up: the request for a link, and the page on which an account is made by it.
+"""Sign-up: the request for a link, and the page where the link creates an account.
 
-Programs that look at messages follow links, so only the form's POST changes anything.
+Mail scanners follow links, so only the form's POST changes anything.
 """
 
 from flask import flash, redirect, render_template, url_for
@@ -35,7 +35,7 @@ _WAITS = (
 @sign_up.get("")
 @open_to_anyone
 def ask() -> ResponseReturnValue:
-    """Ask for the e-mail address."""
+    """Show the form that asks for the email address."""
     return _question(SignUpForm(formdata=None))
 
 
@@ -43,7 +43,7 @@ def ask() -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(back_to_page)
 def send_link() -> ResponseReturnValue:
-    """Send a link, and say the same whether or not the address has an account."""
+    """Send a link, and show the same message whether or not the address has an account."""
     form, email = SignUpForm(), ""
     try:
         email = form.carry_out(lambda: _send_link(form)) or ""
@@ -53,7 +53,7 @@ def send_link() -> ResponseReturnValue:
     if not email:
         return _question(form), 422
     wanted = requested_page()
-    keep_page(wanted)  # only the browser that asked for a link goes on there
+    keep_page(wanted)  # only the browser that requested the link continues to this page
     flash(_SENT.format(email))
     return redirect(url_for("sessions.sign_in", next=wanted or None))
 
@@ -67,7 +67,7 @@ def _send_link(form: SignUpForm) -> str:
 @sign_up.get("/<sealed>")
 @open_to_anyone
 def choose(sealed: str) -> ResponseReturnValue:
-    """Show the form for the account."""
+    """Show the form for the new account."""
     try:
         return _page(OwnAccountForm(formdata=None), sealed)
     except NotFoundError as error:
@@ -78,7 +78,7 @@ def choose(sealed: str) -> ResponseReturnValue:
 @open_to_anyone
 @leads_back(back_to_page)
 def create(sealed: str) -> ResponseReturnValue:
-    """Make the account and sign in, unless it has to be approved first."""
+    """Create the account, and sign in unless the account has to be approved first."""
     form = OwnAccountForm()
     try:
         made = form.carry_out(lambda: _create(sealed, form))
@@ -100,7 +100,10 @@ def _create(sealed: str, form: OwnAccountForm) -> UserView:
 
 
 def _opened(sealed: str) -> tuple[str, str]:
-    """Return the address in a link, and what tells the link from others; or raise NotFoundError."""
+    """Return the email address and the unique number from a link.
+
+    Raise NotFoundError if the link is expired or incomplete.
+    """
     try:
         email, number = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=LINK_LIFETIME)
     except BrokenSealError as error:

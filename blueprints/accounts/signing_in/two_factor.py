@@ -48,7 +48,7 @@ def enter() -> ResponseReturnValue:
 
 
 def _back_to_step() -> ResponseReturnValue:
-    """Redirect to this step, which leads on or back if there is nothing to check any more."""
+    """Redirect to this step, which redirects again if there is nothing left to check."""
     flash(OUTDATED_FORM, "warning")
     next_page = short_address(requested_page())
     return redirect(url_for("two_factor.enter", next=next_page or None), code=303)
@@ -112,7 +112,7 @@ def _device_id(pending: PendingSignIn) -> str | None:
 
 
 def _go_on(pending: PendingSignIn, method: str) -> ResponseReturnValue:
-    """Sign in, unless the pending sign-in was already used or has ended meanwhile."""
+    """Sign in, unless the pending sign-in was already used or has ended in the meantime."""
     lock_account(pending.user.id, session=db.session())
     if find_pending_sign_in() is None or not consume(pending):
         return _begin_again()
@@ -121,7 +121,7 @@ def _go_on(pending: PendingSignIn, method: str) -> ResponseReturnValue:
 
 def _begin_again() -> ResponseReturnValue:
     if current_user.is_authenticated:
-        return redirect(next_url())  # back after both steps
+        return redirect(next_url())  # the user went back after completing both steps
     flash(
         "Sign in again: two-factor authentication has to be completed within ten minutes.",
         "warning",

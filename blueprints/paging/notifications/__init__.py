@@ -1,1 +1,1 @@
-"""Contacts, channels, and the links of messages."""
+"""Pages for contacts and channels, and for the links in messages."""

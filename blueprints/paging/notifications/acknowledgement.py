@@ -1,7 +1,7 @@
-"""/-/acknowledge/…: the link in a message, which acknowledges without signing in.
+"""The page /-/acknowledge/…: the link in a message that acknowledges without signing in.
 
-Programs that look at messages follow links, so only the form's POST changes something. The page
-reads and writes no cookie: whoever has the link is the person that the message was sent to.
+Mail scanners follow links, so only the form's POST changes anything. The page reads and writes no
+cookie: anyone with the link counts as the recipient of the message.
 """
 
 import re
@@ -37,14 +37,14 @@ _SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4)}
 @acknowledgement.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
-    """Show the alerts and incidents of a message, and ask."""
+    """Show the alerts and incidents of a message, with a button to acknowledge them."""
     return _page(_opened(sealed)), 200, NOT_KEPT
 
 
 @acknowledgement.post("/<sealed>")
 @open_to_anyone
 def confirm(sealed: str) -> ResponseReturnValue:
-    """Acknowledge or snooze what is selected of a message and still waits for somebody."""
+    """Acknowledge or snooze the selected alerts and incidents of a message that are still open."""
     link, length = _opened(sealed), request.form.get("snooze", "")
     try:
         if length in _SNOOZES:
@@ -74,7 +74,7 @@ def _chosen() -> Chosen:
 
 
 def _things(name: str) -> frozenset[About]:
-    """Return what a field names; what is no id counts as nothing, and leads to nothing."""
+    """Return the alerts and incidents that a form field names; malformed values are ignored."""
     found = filter(None, map(_THING.fullmatch, request.form.getlist(name)))
     return frozenset(
         About(Subject.INCIDENT if each[1] else Subject.ALERT, int(each[2])) for each in found

@@ -1,4 +1,4 @@
-"""/<project>/-/settings/channels, also of a group: where it as a whole is told of alerts."""
+"""Pages for the notification channels of projects and groups."""
 
 from flask import flash, redirect, url_for
 from flask.typing import ResponseReturnValue
@@ -25,7 +25,7 @@ _ONE = f"/<int(max={LARGEST_ID}):channel_id>"
 @channels.get("")
 @permitted("notification_channels.index")
 def index(holder: Holder) -> ResponseReturnValue:
-    """Show the channels of a project or group, and those of the groups above."""
+    """Show the channels of a project or group, and the channels of its ancestor groups."""
     list_query()
     return _show_page(holder)
 
@@ -45,7 +45,7 @@ def create(holder: Holder) -> ResponseReturnValue:
 @channels.post(f"{_ONE}/test", endpoint="send_test")
 @permitted("notification_channels.send_test")
 def send_test_message(holder: Holder, channel_id: int) -> ResponseReturnValue:
-    """Send a test message, and say what came of it."""
+    """Send a test message and show the result."""
     say_result(actions.send_channel_test(work(), holder, channel_id))
     return _back(holder)
 

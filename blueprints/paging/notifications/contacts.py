@@ -1,4 +1,4 @@
-"""The user settings page 'contacts': where and when its user is told of alerts."""
+"""The user settings page for contacts and notification rules."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ _RULE = f"/rules/<int(max={LARGEST_ID}):rule_id>"
 @contacts.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """Show the contacts, and how the user wants to be paged."""
+    """Show the user's contacts, rules and paging preferences."""
     list_query()
     return _show_page()
 
@@ -39,7 +39,7 @@ def index() -> ResponseReturnValue:
 @contacts.post("")
 @signed_in
 def create() -> ResponseReturnValue:
-    """Add a contact, which is sent a code."""
+    """Add a contact and send it a code."""
     form = ContactForm()
     made = form.carry_out(lambda: actions.create_contact(work(), form.contact))
     if made is None:
@@ -54,7 +54,7 @@ def create() -> ResponseReturnValue:
 @contacts.post(f"{_ONE}/confirm")
 @signed_in
 def confirm(contact_id: int) -> ResponseReturnValue:
-    """Confirm a contact by its code."""
+    """Confirm a contact with its code."""
     form = CodeForm()
     if not form.validate_on_submit():
         flash(form.code.errors[0], "error")
@@ -77,7 +77,7 @@ def send_code(contact_id: int) -> ResponseReturnValue:
 @contacts.post(f"{_ONE}/test", endpoint="send_test")
 @signed_in
 def send_test_message(contact_id: int) -> ResponseReturnValue:
-    """Send a test message, and say what came of it."""
+    """Send a test message and show the result."""
     say_result(actions.send_contact_test(work(), contact_id))
     return _back()
 

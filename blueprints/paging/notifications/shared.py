@@ -1,4 +1,4 @@
-"""Steps of the pages of contacts and of channels."""
+"""Helpers for the pages of contacts and channels."""
 
 from flask import flash
 
@@ -9,17 +9,17 @@ from web.services import settings
 
 
 def empty_form() -> ContactForm:
-    """Return the form with the type that this service can send to."""
+    """Return an empty form with a type that this service can send to."""
     return ContactForm(formdata=None, data={"type": proposed_type(settings().mail_url).name})
 
 
 def waits_for_mail(form: ContactForm) -> bool:
-    """Return whether messages to a posted contact wait until the service can send e-mail."""
+    """Return whether messages to a posted contact wait until the service can send email."""
     return form.chosen_type.uses_mail_server and not settings().mail_url
 
 
 def say_result(result: ContactTest) -> None:
-    """Say on the next page what came of a test message."""
+    """Show the result of a test message on the next page."""
     if result.delivered:
         flash("Test message sent. Check that it has arrived.")
     elif result.delivered is None:

@@ -1,6 +1,6 @@
-"""Calendars of on-call schedules to subscribe to (RFC 5545, RFC 7986), each under a secret address.
+"""Calendar feeds of on-call schedules at secret URLs (RFC 5545, RFC 7986).
 
-icalendar is loaded with the first calendar: it takes 5 MiB of each process.
+icalendar is imported with the first calendar because it takes 5 MiB of each process.
 """
 
 from datetime import timedelta
@@ -28,19 +28,22 @@ from web.services import now, settings
 
 _AHEAD = timedelta(days=120)
 _REFRESHED_EVERY = timedelta(hours=1)
-#: Of pages that show an address.
+#: Headers of pages that show a secret address.
 NEVER_STORED = {"Cache-Control": "no-store"}
 
 
 def calendar_of(opened: OpenedFeed, *, only_own: bool) -> bytes:
-    """Return the shifts of the last month and the next four, those of all or of the owner alone."""
+    """Return a calendar with shifts from the past month to the next four months.
+
+    With `only_own`, it contains only the owner's shifts.
+    """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
     name, uid, url = _title(opened)
     made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
-    # Its type has to be said (RFC 7986 section 5.7).
+    # The value type must be declared (RFC 7986 section 5.7).
     made.add("REFRESH-INTERVAL", _REFRESHED_EVERY, parameters={"VALUE": "DURATION"})
-    # Whole days: within a day the calendar is the same, and its ETag.
+    # The period covers whole days, so the calendar and its ETag do not change within a day.
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - PAST, today + _AHEAD)
     shifts = shifts_by_schedule(work(), [each.id for _, each in opened.schedules], within)
@@ -64,7 +67,7 @@ def _title(opened: OpenedFeed) -> tuple[str, str, str]:
 
 
 def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool) -> Any:
-    """Return a shift as an event that names who is on call, or, to its owner, where."""
+    """Return a shift as an event, titled with the users on call or, for its owner, the schedule."""
     from icalendar import Event  # noqa: PLC0415 - see above
     from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
 
@@ -78,7 +81,7 @@ def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_n
         end=shift.ends_at,
         stamp=schedule.created_at,
         url=schedule.web_url,
-        # Being on call makes nobody busy.
+        # Being on call does not mark anyone as busy.
         transparency=TRANSP.TRANSPARENT,
     )
     return event
@@ -98,7 +101,7 @@ _ETAG_BYTES = 16
 @on_call_calendars.post("")
 @permitted("on_call_calendars.renew")
 def renew(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """Show a new secret address of the calendar, once; the former one ends."""
+    """Show a new secret address of the calendar once; the previous address stops working."""
     schedule = show_schedule(work(), holder, schedule_id)
     token = feeds.renew_feed(work(), holder, schedule_id)
     url = public_url(url_for("on_call_feeds.show", token=token))
@@ -111,7 +114,7 @@ def renew(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 @on_call_calendars.post("/end")
 @permitted("on_call_calendars.end")
 def end(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """End the secret address of the user's calendar."""
+    """Revoke the secret address of the user's calendar."""
     feeds.end_feed(work(), holder, schedule_id)
     flash("The calendar address was revoked.")
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))

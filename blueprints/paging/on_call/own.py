@@ -1,4 +1,4 @@
-"""/-/on_call: when and where the user is on call, in all projects, and who covers them."""
+"""The page /-/on_call: the user's shifts in all projects, and cover for them."""
 
 from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
@@ -28,7 +28,7 @@ _WEEKS = 6
 @own_on_call.get("")
 @signed_in
 def index() -> ResponseReturnValue:
-    """Show where the user is on call, their next turns, what paged them, and their contacts."""
+    """Show the user's schedules, next turns, recent pages and contacts."""
     list_query()
     found = show_own_on_call(work(), OwnOnCallQuery(weeks=_WEEKS))
     return render_template(
@@ -49,7 +49,7 @@ def index() -> ResponseReturnValue:
 @own_on_call.post("/calendar")
 @signed_in
 def renew_calendar() -> ResponseReturnValue:
-    """Show a new secret address of the user's shifts, once; the former one ends."""
+    """Show a new secret address of the user's calendar once; the previous address stops working."""
     made = feeds.renew_own_calendar(work())
     page = render_template("on_call/own_calendar_address.html", url=made.url)
     return page, 200, NEVER_STORED
@@ -58,7 +58,7 @@ def renew_calendar() -> ResponseReturnValue:
 @own_on_call.post("/calendar/end")
 @signed_in
 def end_calendar() -> ResponseReturnValue:
-    """End the secret address of the user's shifts."""
+    """Revoke the secret address of the user's calendar."""
     with refusals_shown(NotFoundError):
         feeds.end_own_calendar(work())
         flash("The calendar address was revoked.")
@@ -68,7 +68,7 @@ def end_calendar() -> ResponseReturnValue:
 @own_on_call.route("/cover", methods=["GET", "POST"])
 @signed_in
 def cover() -> ResponseReturnValue:
-    """Let somebody cover the user, after a look at the shifts that this takes over."""
+    """Let another user cover the user's shifts, after a preview of the affected shifts."""
     given = list_query("schedule", "turn")
     schedules = show_own_on_call(work(), OwnOnCallQuery(weeks=_WEEKS)).schedules
     form = CoverForm(
@@ -85,7 +85,7 @@ def cover() -> ResponseReturnValue:
 
 
 def _carried_out(form: CoverForm) -> OnCallCover | str:
-    """Return what is to be covered, or, of what the page has shown, what was done."""
+    """Return a preview of the cover, or carry it out if the page has shown the preview."""
     wanted = form.cover
     preview = preview_cover(work(), CoverQuery(**dict(wanted)))
     if not form.has_shown(wanted):

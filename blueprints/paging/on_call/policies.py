@@ -1,4 +1,4 @@
-"""/<project>/-/on_call/policies, also of a group: escalation policies, with a preview in words."""
+"""Pages for the escalation policies of projects and groups, with a preview in words."""
 
 from dataclasses import dataclass, field
 
@@ -31,13 +31,13 @@ from web.services import now, settings
 escalation_policies = NamespaceBlueprint("escalation_policies", __name__, below="on_call/policies")
 _SAVE = "save"
 _FIRST_NAME = "On call"
-#: People in a list of choices.
+#: Maximum number of users in a choice list.
 _MOST_PEOPLE = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Editor:
-    """The form of a policy, and the preview of what it says."""
+    """The form of a policy, with a preview of the policy in words."""
 
     form: EscalationPolicyForm
     choices: Choices
@@ -48,7 +48,7 @@ class _Editor:
 @escalation_policies.get("")
 @permitted("escalation_policies.index")
 def index(holder: Holder) -> ResponseReturnValue:
-    """List escalation policies, each in words."""
+    """List escalation policies, each described in words."""
     list_query()
     found = used_policies([lineage_of(holder, session=db.session())], session=db.session())
     place = holder.namespace
@@ -90,7 +90,7 @@ _APPLIES = {
 
 
 def _first_form(holder: Holder) -> EscalationPolicyForm | None:
-    """Return a form that pages somebody as it is, if there is no policy yet."""
+    """Return a form with a working first step if the project or group has no policy yet."""
     if request.method == "POST" or all_policies(holder, session=db.session()):
         return None
     offered, me = _offered(holder), get_current_user().id
@@ -123,7 +123,7 @@ def edit(holder: Holder, policy_id: int) -> ResponseReturnValue:
 @escalation_policies.post("/<int:policy_id>/delete")
 @permitted("escalation_policies.delete")
 def delete(holder: Holder, policy_id: int) -> ResponseReturnValue:
-    """Delete an escalation policy that no route leads to."""
+    """Delete an escalation policy that no route uses."""
     with refusals_shown(ConflictError):
         gone = actions.delete_policy(work(), holder, policy_id)
         flash(f"Policy {gone.name} deleted.")

@@ -23,7 +23,7 @@ on_call_rotations = NamespaceBlueprint(
 @on_call_rotations.route("/new", methods=["GET", "POST"])
 @permitted("on_call_rotations.put")
 def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """Add a rotation, above the others."""
+    """Add a rotation above the others."""
     schedule = show_schedule(work(), holder, schedule_id)
     form = _with_rows(RotationForm(users=_first_user(holder, schedule)))
     if _is_put(holder, schedule_id, form, None):
@@ -35,7 +35,7 @@ def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 @on_call_rotations.route("/<int:rotation_id>/edit", methods=["GET", "POST"])
 @permitted("on_call_rotations.put")
 def edit(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
-    """Change a rotation from now on; past shifts stay as they were."""
+    """Change a rotation from now on; past shifts stay unchanged."""
     schedule = show_schedule(work(), holder, schedule_id)
     rotation = _rotation(schedule, rotation_id)
     form = _with_rows(RotationForm.of(rotation))
@@ -48,7 +48,7 @@ def edit(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnVa
 @on_call_rotations.post("/<int:rotation_id>/delete")
 @permitted("on_call_rotations.put")
 def delete(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
-    """End a rotation; its past shifts stay as they were."""
+    """End a rotation; its past shifts stay unchanged."""
     form = MovingForm()
     with refusals_shown(InvalidError):
         if not form.confirms(preview_rotation(work(), holder, schedule_id, rotation_id, None)):
@@ -61,13 +61,13 @@ def delete(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturn
 
 
 def _first_user(holder: Holder, schedule: OnCallSchedule) -> list[str]:
-    """Return who most likely begins the first rotation: whoever adds it."""
+    """Return the user who adds the first rotation, as its most likely first user."""
     me = get_current_user().username
     return [me] if not schedule.rotations and me in names_to_choose(holder) else []
 
 
 def _with_rows(form: RotationForm) -> RotationForm:
-    """Return the form with more rows, if somebody asks for them without a script."""
+    """Return the form with more rows if the user requested them without a script."""
     return form.with_more_rows() if _asks_for_rows() else form
 
 
@@ -76,7 +76,7 @@ def _asks_for_rows() -> bool:
 
 
 def _is_put(holder: Holder, schedule_id: int, form: RotationForm, replaced: int | None) -> bool:
-    """Store the posted rotation, or show what is wrong with it and return False."""
+    """Store the posted rotation, or show the errors and return False."""
     if not form.is_submitted() or _asks_for_rows():
         return False
 

@@ -1,4 +1,4 @@
-"""/<project>/-/on_call/routes, also of a group: which alerts go to which policy, and a dry run."""
+"""Pages for the alert routes of projects and groups, and the dry run."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ _DAYS = ("1", "7", "30", "90")
 @alert_routes.get("")
 @permitted("alert_routes.index")
 def index(holder: Holder) -> ResponseReturnValue:
-    """List routes in the order in which they are asked, and the default policy."""
+    """List routes in the order in which they are checked, and the default policy."""
     list_query()
     used, own = lineage_of(holder, session=db.session()), holder.path if holder.is_group else None
     policies = used_policies([used], session=db.session())
@@ -96,7 +96,7 @@ def edit(holder: Holder, route_id: int) -> ResponseReturnValue:
 @alert_routes.post("/<int:route_id>/move")
 @permitted("alert_routes.change")
 def move(holder: Holder, route_id: int) -> ResponseReturnValue:
-    """Move a route one place up or down."""
+    """Move a route one position up or down."""
     route = actions.show_route(work(), holder, route_id)
     step = -1 if request.form.get("to") == "up" else 1
     change = RouteChange.model_validate({"position": max(route.position + step, 1)})

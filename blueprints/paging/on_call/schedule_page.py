@@ -1,4 +1,4 @@
-"""The page of one on-call schedule, which several views render."""
+"""The page of an on-call schedule, which several views render."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,17 +35,17 @@ from web.services import now
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
 _DAYS_OF_A_WEEK = 7
-#: Days that a calendar can be asked for.
+#: First and last day that a calendar can show.
 FIRST, LAST = date(2000, 2, 1), date(2099, 11, 1)
-#: So many people have a colour of their own.
+#: Number of users with distinct colors.
 COLOURS = 6
-#: So far ahead turns can be chosen for a swap, and so many of them.
+#: Period ahead in which turns can be chosen for a swap, and the maximum number of these turns.
 _SWAPPED_WITHIN, _MOST_TURNS = timedelta(days=56), 120
 _MOST_CANDIDATES = 500
 
 
 class CalendarView(StrEnum):
-    """What a calendar shows at once."""
+    """The period that a calendar shows."""
 
     WEEKS = "weeks"
     MONTH = "month"
@@ -55,16 +55,16 @@ class CalendarView(StrEnum):
 class Entry:
     """A part of a day in which the same users are on call."""
 
-    #: By the wall clock; empty at the edges of the day.
+    #: Start and end in local time. Empty at the edges of the day.
     start: str
     end: str
     people: tuple[UserReference, ...]
-    #: Whether an override or a swap put them there.
+    #: Whether an override or a swap changed the users.
     is_changed: bool
 
     @property
     def colour(self) -> int | None:
-        """Return the number of the colour of the first user; None in a gap."""
+        """Color number of the first user, or None in a gap."""
         return self.people[0].id % COLOURS if self.people else None
 
 
@@ -74,17 +74,17 @@ class Day:
 
     day: date
     is_today: bool
-    #: Whether it belongs to the month that is shown.
+    #: Whether the day belongs to the month that is shown.
     is_inside: bool
     entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """The days to show, in whole weeks from Monday."""
+    """The days of a calendar, in whole weeks that start on Monday."""
 
     view: CalendarView
-    #: A day within what is shown.
+    #: A day within the period that is shown.
     day: date
     title: str
     first: date
@@ -93,7 +93,7 @@ class Grid:
 
     @classmethod
     def around(cls, day: date, view: CalendarView, time_zone: str) -> "Grid":
-        """Return the grid that holds a day."""
+        """Return the grid that contains a day."""
         monday = day - timedelta(days=day.weekday())
         if view is CalendarView.WEEKS:
             first, last = monday, monday + 2 * _WEEK - _DAY
@@ -108,26 +108,26 @@ class Grid:
 
     @property
     def period(self) -> Period:
-        """Return the time from the first day to the end of the last."""
+        """Period from the start of the first day to the end of the last day."""
         place = zone(self.time_zone)
         return Period(_midnight(self.first, place), _midnight(self.last + _DAY, place))
 
     @property
     def previous(self) -> date:
-        """Return a day of the period before."""
+        """A day in the previous period."""
         if self.view is CalendarView.WEEKS:
             return max(self.first - 2 * _WEEK, FIRST)
         return max((self.day.replace(day=1) - _DAY).replace(day=1), FIRST)
 
     @property
     def following(self) -> date:
-        """Return a day of the period after."""
+        """A day in the following period."""
         if self.view is CalendarView.WEEKS:
             return min(self.first + 2 * _WEEK, LAST)
         return min(_next_month(self.day.replace(day=1)), LAST)
 
     def weeks(self, shifts: Sequence[OnCallShift], *, now: datetime) -> list[list[Day]]:
-        """Return the days with who is on call, in weeks."""
+        """Return the days with their on-call users, grouped by week."""
         place = zone(self.time_zone)
         today = now.astimezone(place).date()
         count = (self.last - self.first).days + 1
@@ -177,35 +177,36 @@ def names_to_choose(holder: Holder) -> tuple[str, ...]:
 
 
 def turns_to_swap(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
-    """Return the turns of the next weeks that can be swapped, the running ones among them."""
+    """Return the current and upcoming turns that can be swapped."""
     moment = now()
-    # From a day on, not from a moment: a form that is posted finds the same beginnings.
+    # The period starts at midnight, so that a submitted form finds the same turns as the shown
+    # form.
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - TURNS_BEGAN_WITHIN, today + _SWAPPED_WITHIN)
     shown = [
         each
         for each in turns_of(work(), schedule.id, within)
-        # The last one may go on behind what was looked at.
+        # The last turn may continue after the end of the period.
         if moment < each.ends_at < within.end and each.source != Source.OVERRIDE
     ]
     return shown[:_MOST_TURNS]
 
 
 def names_who_cover(schedules: Sequence[OwnSchedule]) -> list[str]:
-    """Return the names of others who can be on call in one of these schedules."""
+    """Return the names of other users who can be on call in one of these schedules."""
     holders = {each.path: each for each in schedules}.values()
     found = {name for each in holders for name in names_to_choose(holder_of(work(), each))}
     return sorted(found - {current_user.username}, key=str.lower)
 
 
 def zone_of(schedules: Sequence[OwnSchedule]) -> str:
-    """Return the time zone of schedules, or of the user if they have several."""
+    """Return the common time zone of schedules, or the user's time zone if they differ."""
     zones = {each.time_zone for each in schedules}
     return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
 def asked_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> Grid:
-    """Return the part of the calendar that is asked for: two weeks from now, if nothing is."""
+    """Return the requested part of the calendar, which is two weeks from now by default."""
     view = one_of(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
     text = given.get("day", "")
     try:
@@ -220,7 +221,10 @@ def asked_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> Grid:
 
 
 def _shifts(schedule: OnCallSchedule, grid: Grid) -> Sequence[OnCallShift]:
-    """Return the shifts to show; before the first rotation nobody could be on call: no gap."""
+    """Return the shifts to show.
+
+    The time before the first rotation is not shown as a gap.
+    """
     within = Period(max(grid.period.start, schedule.created_at), grid.period.end)
     found = shifts_of(work(), schedule.id, within)
     begins_late = bool(found) and found[0].is_gap and found[0].starts_at == schedule.created_at

@@ -1,4 +1,4 @@
-"""Pages of on-call schedules: who is on call, their settings, and overrides and swaps of shifts."""
+"""Pages for on-call schedules: current users, settings, overrides and swaps."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,7 +68,7 @@ def new(holder: Holder) -> ResponseReturnValue:
 @on_call_schedules.get(_ONE)
 @permitted("on_call_schedules.show")
 def show(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """Show who is on call now and next, the calendar, rotations, overrides and swaps."""
+    """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
     schedule = actions.show_schedule(work(), holder, schedule_id)
     given = list_query("view", "day")
     return schedule_page(holder, schedule, asked_grid(given, schedule))
@@ -77,7 +77,7 @@ def show(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 @on_call_schedules.route(f"{_ONE}/edit", methods=["GET", "POST"])
 @permitted("on_call_schedules.change")
 def edit(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """Change name, description and time zone of a schedule."""
+    """Change the name, description and time zone of a schedule."""
     before = actions.show_schedule(work(), holder, schedule_id)
     form = ScheduleForm(obj=before)
     if request.method == "GET":
@@ -117,7 +117,7 @@ def _form_page(
 @on_call.get("")
 @permitted("on_call_schedules.current")
 def index(holder: Holder) -> ResponseReturnValue:
-    """Show who is on call now and next, in every schedule."""
+    """Show who is on call now and next in every schedule."""
     return render_template(
         "on_call/index.html",
         holder=holder,
@@ -129,7 +129,7 @@ def index(holder: Holder) -> ResponseReturnValue:
 @on_call_changes.route("/overrides/new", methods=["GET", "POST"])
 @permitted("on_call_overrides.create")
 def new_override(holder: Holder, schedule_id: int) -> ResponseReturnValue:
-    """Put one user on call for a time, instead of everybody else."""
+    """Put one user on call for a period, in place of the users of the rotations."""
     schedule = actions.show_schedule(work(), holder, schedule_id)
     names = names_to_choose(holder)
     form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
@@ -142,7 +142,7 @@ def new_override(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 @on_call_changes.post("/overrides/<int:override_id>/delete")
 @permitted("on_call_overrides.delete")
 def delete_override(holder: Holder, schedule_id: int, override_id: int) -> ResponseReturnValue:
-    """Delete an override, or end an override that has begun."""
+    """Delete an override, or end it if it has started."""
     return _ended(holder, schedule_id, override_id, end_override, "Override removed.")
 
 
@@ -181,7 +181,10 @@ def _ended(
 
 
 def _is_done(form: Form, act: Callable[[], Any]) -> bool:
-    """Carry out what was posted; the page also shows why somebody may not change these shifts."""
+    """Carry out the posted change, and return whether it succeeded.
+
+    If the user may not change these shifts, the page shows the reason.
+    """
     try:
         return form.is_submitted() and form.carry_out(act) is not None
     except ForbiddenError as error:

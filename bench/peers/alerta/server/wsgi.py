@@ -1,4 +1,4 @@
-"""The program that gunicorn serves: Alerta with its own settings."""
+"""The WSGI application for gunicorn: Alerta with its own settings."""
 
 from alerta import create_app
 

@@ -1,4 +1,4 @@
-"""Stores tokens and codes; writes what they are to a file."""
+"""Stores tokens and codes, and writes them to a file."""
 
 import json
 import sys
@@ -57,7 +57,7 @@ def codes(count, user_id):
             "redirect_uri": CALLBACK,
             "response_type": "code",
             "scope": "read",
-            # A code is good for five minutes from here on.
+            # A code is valid for five minutes from this time.
             "auth_time": int(time.time()) + DAY,
         }
         for _ in range(count)

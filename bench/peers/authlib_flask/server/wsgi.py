@@ -1,4 +1,4 @@
-"""The program that gunicorn serves: a Flask app with Authlib's grants, as documented."""
+"""The WSGI application for gunicorn: a Flask app with Authlib's grants, as documented."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Stores tokens and codes through the library's own models; writes what they are to a file."""
+"""Stores tokens and codes with the library's own models, and writes them to a file."""
 
 import json
 import os
@@ -93,7 +93,7 @@ def device_codes(count, application):
 def main(file, counts):
     call_command("migrate", verbosity=0)
     user = get_user_model().objects.create_user("alice")
-    # A secret that is hashed as passwords are would make seven requests a second.
+    # With a secret hashed like a password, the server would answer seven requests per second.
     server = Application.objects.create(
         name="Server",
         user=user,

@@ -1,4 +1,4 @@
-"""A project of Django's with django-oauth-toolkit, as its documentation sets it up."""
+"""A Django project with django-oauth-toolkit, configured as in its documentation."""
 
 import os
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -31,7 +31,7 @@ DATABASES = {
         "PASSWORD": unquote(_address.password or ""),
         "HOST": parse_qs(_address.query).get("host", [_address.hostname or ""])[0],
         "PORT": _address.port or "",
-        # A connection a thread, kept: a new one for each request would be slower by far.
+        # One persistent connection per thread, since a new one for each request is much slower.
         "CONN_MAX_AGE": None,
     }
 }
@@ -42,7 +42,7 @@ OAUTH2_PROVIDER = {
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 86_400,
     "OAUTH_DEVICE_VERIFICATION_URI": "http://127.0.0.1/o/device",
 }
-# Errors are told where the other servers tell theirs.
+# Errors are logged to the console, as in the other servers.
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

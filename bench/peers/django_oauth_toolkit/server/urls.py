@@ -1,4 +1,4 @@
-"""The addresses of the benchmark's project."""
+"""The URLs of the benchmark's project."""
 
 from django.urls import include, path
 from oauth2_provider import urls

@@ -1,4 +1,4 @@
-"""The program that gunicorn serves."""
+"""The WSGI application for gunicorn."""
 
 import os
 

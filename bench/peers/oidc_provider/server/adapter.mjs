@@ -1,4 +1,4 @@
-// What oidc-provider keeps, in one table of Postgres; each statement is prepared once a connection.
+// The storage of oidc-provider in one Postgres table. Each connection prepares a statement once.
 import pg from 'pg';
 
 export const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 4 });

@@ -1,4 +1,4 @@
-// oidc-provider with one application for people, one for devices, and its storage in Postgres.
+// oidc-provider with an application for users, one for devices, and storage in Postgres.
 import Provider from 'oidc-provider';
 import { PostgresAdapter } from './adapter.mjs';
 

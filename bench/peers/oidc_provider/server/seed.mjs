@@ -1,4 +1,4 @@
-// Stores tokens and codes through the library's own models, and writes what they are to a file.
+// Stores tokens and codes with the library's own models, and writes them to a file.
 import { writeFile } from 'node:fs/promises';
 import { createTable, pool } from './adapter.mjs';
 import { CALLBACK, SCOPE, makeProvider } from './provider.mjs';

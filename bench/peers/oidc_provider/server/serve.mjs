@@ -1,4 +1,4 @@
-// As many processes as the other servers have; each listens on the same port.
+// Starts as many processes as the other servers have, all on the same port.
 import cluster from 'node:cluster';
 import { makeProvider } from './provider.mjs';
 
