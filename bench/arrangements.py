@@ -1,5 +1,4 @@
-"""Measurements of the same load on one host or split over several, with processor use.
-"""
+"""Measurements of the same load on one host or split over several, with processor use."""
 
 import resource
 import statistics

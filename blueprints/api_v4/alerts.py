@@ -1,5 +1,4 @@
-"""/api/v4/…/alert_management_alerts: alerts of a project, of a group, or of all visible projects.
-"""
+"""/api/v4/…/alert_management_alerts: alerts of a project, of a group, or of all visible projects."""
 
 from flask import Blueprint, Response
 

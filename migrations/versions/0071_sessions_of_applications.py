@@ -1,5 +1,4 @@
-"""Store allowed groups and token lifetimes of applications, and sessions for back-channel logout.
-"""
+"""Store allowed groups and token lifetimes of applications, and sessions for back-channel logout."""
 
 import sqlalchemy as sa
 from alembic import op
