@@ -1,4 +1,4 @@
-"""A mix of requests at a constant rate, in an open loop so that slow responses delay no requests."""
+"""A mix of requests at a constant rate, in an open loop."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""/api/v4/…/alert_management_alerts: alerts of a project, of a group, or of all visible projects."""
+"""/api/v4/…/alert_management_alerts: alerts of a project, a group, or all projects."""
 
 from flask import Blueprint, Response
 

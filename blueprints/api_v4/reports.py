@@ -1,4 +1,4 @@
-"""/api/v4/…/on_call/report and …/incidents/<iid>/document: on-call reports and incident documents."""
+"""/api/v4/…/on_call/report and …/incidents/<iid>/document: reports and documents."""
 
 from flask import Response
 

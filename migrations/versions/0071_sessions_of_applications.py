@@ -1,4 +1,4 @@
-"""Store allowed groups and token lifetimes of applications, and sessions for back-channel logout."""
+"""Store allowed groups, token lifetimes, and sessions for back-channel logout."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -97,7 +97,9 @@ def _of_module(name: str, content: str) -> Iterator[Finding]:
     for line, text, kind in _texts(content):
         where = f"{name}:{line}"
         for sentence in _sentences(text):
-            yield from _common(where, sentence, (*_EVERYWHERE, *_IN_CODE))
+            is_flag = kind == "attribute" and sentence.startswith("Whether ")
+            rules = (*_EVERYWHERE, *_IN_CODE)
+            yield from _common(where, "If " + sentence if is_flag else sentence, rules)
         first = text.strip().partition("\n\n")[0]
         if kind == "attribute" and _FRAGMENT_FIRST.match(first):
             yield Finding(where, first, "a noun phrase that contains its noun")

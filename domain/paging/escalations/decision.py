@@ -357,7 +357,7 @@ class Decision:
         self._results.unanswered.append(self._alert)
 
     def _what_holds(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
-        """Return the reason for a hold, its end and the time of the next check; None if not held."""
+        """Return the reason for a hold, its end and the next check; None if not held."""
         if self._alert.is_archived:
             since = self._row.held_since or self._now
             pause = min(max((self._now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)

@@ -44,7 +44,7 @@ def all_routes(holder: Holder, *, session: Session) -> Sequence[AlertRoute]:
 
 
 def used_routes(used: Lineage, *, session: Session) -> Sequence[AlertRoute]:
-    """Return the routes of a project or group and of the groups above, in the order of evaluation."""
+    """Return the routes of a project or group and of the groups above, in their order."""
     rows = session.scalars(
         select(RouteRow)
         .where(is_used_by(RouteRow, [used]))

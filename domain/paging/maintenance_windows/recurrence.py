@@ -238,7 +238,7 @@ _ORDINALS = {**_FROM_THE_END, **_FROM_THE_BEGINNING, -5: "fifth to last"}
 
 
 def in_words(rule: Recurrence) -> str:
-    """Return the rule in words, such as `every 2 weeks on Saturday and Sunday, until 2026-12-31`."""
+    """Return the rule in words, such as `every 2 weeks on Saturday, until 2026-12-31`."""
     unit = _UNITS[rule.frequency]
     every = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
     days = [_weekday_word(each) for each in rule.by_day] or [

@@ -45,7 +45,7 @@ _GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
 
 
 def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for pages that an event changes to an outcome, per the table of states."""
+    """Return the condition for pages that an event changes to an outcome."""
     before = outcomes_before(outcome, event)
     stored = [each.value for each in before if each is PageState.FAILED]
     is_before = Page.outcome.is_(None)

@@ -91,7 +91,7 @@ def firing_text(firing: Firing, reader: Reader) -> str:
 
 
 def short_firing_text(firing: Firing, reader: Reader) -> str:
-    """Return the text below the subject for services with short messages: the reason and next step."""
+    """Return the text below the subject of short messages: the reason and next step."""
     reason = firing.named[0].reason
     if firing.count > 1 or reason is None:
         return ""
@@ -337,7 +337,7 @@ def _follow_up_content(
 def _link(
     contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, now: datetime
 ) -> str | None:
-    """Return the link that acknowledges the alerts; None for channels, whose readers are unknown."""
+    """Return the link that acknowledges the alerts; None for channels."""
     if contact.user_id is None:
         return None
     link = AcknowledgementLink(

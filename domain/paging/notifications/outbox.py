@@ -237,7 +237,7 @@ def _withdraw(
 
 
 def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
-    """Mark the pages of messages without content as failed, so that no escalation waits for them."""
+    """Mark the pages of messages without content as failed, so no escalation waits."""
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     if batches:
         of_batches = Page.batch_id.in_(batches)

@@ -309,7 +309,7 @@ _FOLLOW_UP = Urgency(NO_SEVERITY)
 def due_at(
     recipient: PageRecipient, kind: PageKind, urgency: Urgency, *, now: datetime
 ) -> datetime:
-    """Return when a page that is queued now is due, after quiet hours and the pause between pages."""
+    """Return when a page queued now is due, after quiet hours and the pause of pages."""
     quiet = quiet_hours_of(recipient)
     begin = held_until(quiet, is_critical=urgency.is_critical, now=now) or now
     earliest = earliest_leave(recipient, kind, severity=urgency.severity, now=now)

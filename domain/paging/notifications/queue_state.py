@@ -1,4 +1,4 @@
-"""The state of the message queue for administrators: queued and ended messages, failing contacts."""
+"""The state of the message queue: queued and ended messages, failing contacts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

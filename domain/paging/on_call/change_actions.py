@@ -159,7 +159,7 @@ def list_swaps(
 
 @question("on_call_swaps.index")
 def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallSwap]:
-    """Return the current and future swaps of a schedule, ordered by the start of the first shift."""
+    """Return the current and future swaps of a schedule, ordered by their first start."""
     schedule = get_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(SwapRow)

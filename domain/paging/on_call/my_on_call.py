@@ -116,7 +116,7 @@ def holder_of(work: Work, schedule: OwnSchedule) -> Holder:
 
 
 def _named(work: Work) -> Sequence[UserSchedule]:
-    """Return the schedules that include the actor and whose project or group the actor belongs to."""
+    """Return the schedules that include the actor, in projects or groups of the actor."""
     session, viewer = work.session, viewer_of(work)
     found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
     projects = set(session.scalars(projects_of_member(viewer, session=session)))

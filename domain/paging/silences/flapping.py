@@ -265,7 +265,7 @@ def _rises(found: Mapping[int, Hold], *, session: Session) -> Collection[int]:
 
 
 def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
-    """Return the condition for alerts that opened after a time, and not by a clock that was ahead."""
+    """Return the condition for alerts opened after a time, and not by a clock ahead."""
     return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
 
 

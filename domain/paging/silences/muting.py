@@ -224,7 +224,7 @@ def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -
 def muted_rows(
     rows: Sequence[AlertRow], *, at: datetime, session: Session, reading: Reading
 ) -> Mapping[int, Mute]:
-    """Return the mutes of open alerts in a list as `muted` does; read payloads only if necessary."""
+    """Return the mutes of open alerts in a list; read payloads only if necessary."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
     mutes = _of_open(projects, at=at, session=session, reading=reading)
     return _strongest(mutes + _held(projects, at=at, session=session))
