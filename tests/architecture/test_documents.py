@@ -144,7 +144,7 @@ def test_every_decision_record_has_a_status_and_a_date_and_is_in_the_index() -> 
 def _index_row(record: Path) -> str:
     found = re.match(
         r"# (\d+)\. (.+)\n\n"
-        r"Status: (accepted|replaced by record \d+), (\d{4}-\d\d-\d\d)\.",
+        r"Status: (accepted|replaced by ADR \d+), (\d{4}-\d\d-\d\d)\.",
         record.read_text(encoding="utf-8"),
     )
     assert found, f"{record.name} has no number, title, status and date"
