@@ -79,7 +79,7 @@ class Slope:
 def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
     """Return the slope of (seconds, value), or None if there are too few points.
 
-    The Theil–Sen estimator is used: the median of the slopes between all pairs. An occasional
+    The Theil-Sen estimator is used: the median of the slopes between all pairs. An occasional
     garbage collection or large response does not affect it, and its limits need no normal
     distribution.
     """

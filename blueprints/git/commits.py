@@ -32,7 +32,10 @@ def clone_url(project: ProjectView) -> str:
 
 
 def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> RepositoryCommit:
-    """Return the commit of a hash, branch or tag; raise NotFoundError if it was not pushed."""
+    """Return the commit of a hash, branch or tag.
+
+    Raise NotFoundError if the commit was not pushed.
+    """
     with _open_reader(project) as reader:
         commit = reader.find_commit(revision)
         lines = reader.changed_lines(commit) if with_stats else None

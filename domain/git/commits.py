@@ -69,10 +69,12 @@ class CommitReader:
         self._path = path
 
     def find_commit(self, revision: str) -> CommitDetails:
-        """Return the commit of a hash, branch or tag; raise NotFoundError if there is none.
+        """Return the commit of a hash, branch or tag.
 
         An abbreviated hash is at least 7 digits long. As in Git, a full hash comes before the name
         of a tag, a tag before a branch, and both before an abbreviated hash.
+
+        Raise NotFoundError if the repository has no such commit.
         """
         found = self._commit_named(revision) if self._path.exists() else b""
         if not found:

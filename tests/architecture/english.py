@@ -57,12 +57,15 @@ _EVERYWHERE = (
 )
 #: Words that no docstring and no comment has: software does not speak.
 _IN_CODE = (
-    _words("says|tells|told|hears|heard|asks|wants|wanted", "show, return, log, request, check"),
+    _words(
+        "says|tells|told|hears|heard|asks(?! for| the)|wants|wanted",
+        "show, return, log, request, check",
+    ),
     _words("alone", "only"),
-    _words("somebody|nobody|anybody|everybody", "a user, no user, anyone"),
+    _words("somebody|anybody|everybody", "a user, anyone, everyone"),
 )
 _CLAUSE_FIRST = re.compile(r"^(?:Who|What|Whatever|Whose|Whether|Which)\b(?!.*\?$)", re.DOTALL)
-_FRAGMENT_FIRST = re.compile(r"^(?:Of|By|For|As|So|With|From|Whether there)\b(?! example)")
+_FRAGMENT_FIRST = re.compile(r"^(?:Of|By|For|As|So|With|From)\b(?! example)")
 _DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:|!)")
 _RAISES = re.compile(r"\braises? \w+(?:Error|Exception)\b")
 
@@ -97,9 +100,9 @@ def _of_module(name: str, content: str) -> Iterator[Finding]:
     for line, text, kind in _texts(content):
         where = f"{name}:{line}"
         for sentence in _sentences(text):
-            is_flag = kind == "attribute" and sentence.startswith("Whether ")
-            rules = (*_EVERYWHERE, *_IN_CODE)
-            yield from _common(where, "If " + sentence if is_flag else sentence, rules)
+            # A flag is described by a clause.
+            described = f"Value: {sentence}" if sentence.startswith("Whether ") else sentence
+            yield from _common(where, described, (*_EVERYWHERE, *_IN_CODE))
         first = text.strip().partition("\n\n")[0]
         if kind == "attribute" and _FRAGMENT_FIRST.match(first):
             yield Finding(where, first, "a noun phrase that contains its noun")
