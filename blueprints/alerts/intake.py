@@ -71,7 +71,7 @@ def notify_http(project_path: str) -> Response:
 def notify_prometheus(project_path: str) -> Response:
     """Receive alerts for the project's oldest Prometheus integration.
 
-    For a project named "prometheus", this is the URL of its oldest HTTP endpoint.
+    The oldest HTTP endpoint of a project named "prometheus" has this URL.
     """
     return _answer(*receive_request(partial(receivers.find_metrics_receiver, project_path)))
 

@@ -74,8 +74,7 @@ _MOST_SUBGROUPS = 100
 def last_activity(viewer: Viewer) -> ColumnElement[datetime]:
     """Return the time of the latest push, release, deployment, image, alert or of the creation.
 
-    Activity that requires a role counts only where the viewer has the role. Otherwise a public
-    project would reveal when an alert was received.
+    Activity counts only where the viewer may see it: when an alert was received is not public.
     """
     reads_code = _has_role_for(Ability.READ_CODE, viewer)
     return latest(

@@ -4,23 +4,28 @@ Every change of state follows the table in `domain/paging/escalations/state.py`.
 collected in a `Results` object and stored later.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
-
 from domain.alerts.formats.base import Reading
 from domain.alerts.handling.activity import NewEntry, NoteKind
-from domain.core.clock import CLOCK_TOLERANCE, date_and_time
+from domain.core.clock import date_and_time
 from domain.core.durations import duration_text
 from domain.paging.escalations.recipients import Person, Reached, Recipients
 from domain.paging.escalations.round_robin import stored_target, target_of
+from domain.paging.escalations.snapshot import (
+    AlertInBrief,
+    Beginnings,
+    NamedPlan,
+    Story,
+    place,
+    progress_of,
+    time_ahead,
+)
 from domain.paging.escalations.state import Event, State, after
 from domain.paging.escalations.steps import (
-    Plan,
     Progress,
     Step,
     after_failure,
@@ -37,12 +42,9 @@ from domain.paging.notifications.batching import Reach
 from domain.paging.notifications.paging import NewPage
 from domain.paging.notifications.policy import PagingPolicy
 from domain.paging.notifications.states import PageState
-from domain.paging.silences.flapping import Return, returns
 from domain.paging.silences.muting import Mute
-from domain.projects.views import Namespace
-from models import Alert, Escalation, EscalationPage, Project
+from models import Escalation, EscalationPage
 
-_TRIGGERED = "triggered"
 #: Time after which pages without a result count as failed. It is longer than the batching delay of
 #: pages to one user plus one attempt to send.
 _JUDGE_AFTER = timedelta(seconds=90)
@@ -64,147 +66,6 @@ class Surroundings:
     paging: PagingPolicy
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlertInBrief:
-    """The properties of an alert that escalations need."""
-
-    id: int
-    iid: int
-    title: str
-    project_id: int
-    project_path: str
-    is_critical: bool
-    #: True if the alert requires paging, unless a silence or another hold applies.
-    is_triggered: bool
-    #: True if the project of the alert is archived, which holds pages back.
-    is_archived: bool
-
-    @property
-    def project(self) -> Namespace:
-        """Return the project of the alert."""
-        return Namespace(project_id=self.project_id, path=self.project_path)
-
-
-def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
-    """Return the alerts with the given ids, by id.
-
-    Ids without an alert are left out.
-    """
-    if not alert_ids:
-        return {}
-    rows = session.execute(
-        select(
-            Alert.id,
-            Alert.iid,
-            Alert.title,
-            Alert.project_id,
-            Alert.status,
-            Alert.severity,
-            Project.path,
-            Project.deleted_at,
-            Project.archived_at,
-        )
-        .join(Project, Project.id == Alert.project_id)
-        .where(Alert.id.in_(alert_ids))
-    )
-    return {
-        row.id: AlertInBrief(
-            id=row.id,
-            iid=row.iid,
-            title=row.title,
-            project_id=row.project_id,
-            project_path=row.path,
-            is_critical=row.severity == 0,
-            is_triggered=(row.status, row.deleted_at) == (_TRIGGERED, None),
-            is_archived=row.archived_at is not None,
-        )
-        for row in rows
-    }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Story:
-    """The progress of a former escalation, which a recurring alert resumes."""
-
-    policy_id: int | None
-    progress: Progress
-    has_reached: bool
-    #: Time between the end of the former alert and the start of this alert.
-    calm: timedelta
-    #: Time of the last page. None if nobody was paged.
-    last_paged_at: datetime | None
-    #: Earliest time at which the users who were paged before may be paged again.
-    again_at: datetime
-    #: Targets that were paged last in round-robin steps, by step number.
-    turns: dict[str, Any] | None
-
-
-def find_stories(
-    alerts: Mapping[int, int], *, session: Session, now: datetime
-) -> Mapping[int, Story]:
-    """Return the former progress of alerts that recur, by alert id.
-
-    `alerts` maps the ids of alerts to the ids of their projects.
-    """
-    found = returns(alerts, at=now, session=session)
-    before = {each.previous_id for each in found.values()}
-    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
-    by_alert = {row.alert_id: row for row in rows}
-    return {
-        alert_id: _story(by_alert[each.previous_id], each, now=now)
-        for alert_id, each in found.items()
-        if each.previous_id in by_alert
-    }
-
-
-def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
-    # A clock that was ahead may have recorded the end of the former escalation.
-    ahead = _ahead(row, now)
-    progress = shifted(_progress_of(row), -ahead)
-    held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
-    last = row.last_paged_at
-    if last is not None and last > now:
-        last = min(last - ahead, now)
-    again_at = last + back.between_repeats if last else now
-    return Story(
-        policy_id=row.policy_id,
-        progress=shifted(progress, back.calm + max(held, timedelta())),
-        has_reached=row.has_reached,
-        calm=back.calm,
-        last_paged_at=last,
-        again_at=min(max(again_at, now), now + back.between_repeats),
-        turns=row.turns,
-    )
-
-
-def _ahead(row: Escalation, now: datetime) -> timedelta:
-    """Return by how much the clock that recorded the times of an escalation was ahead.
-
-    Return zero if it was not ahead, or by less than the tolerance.
-    """
-    ahead = row.decided_at - now if row.decided_at else timedelta()
-    return ahead if ahead > CLOCK_TOLERANCE else timedelta()
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPlan:
-    """A plan with the name of its policy."""
-
-    name: str
-    plan: Plan
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beginnings:
-    """Special reasons why escalations start, by alert id. New alerts need no entry."""
-
-    stories: Mapping[int, Story] = field(default_factory=dict)
-    #: Alerts whose severity increased.
-    raised: Collection[int] = ()
-    #: Former escalations of alerts that a user escalated.
-    escalated: Mapping[int, Escalation] = field(default_factory=dict)
-
-
 @dataclass
 class Results:
     """The changes that decisions collect, to be stored together."""
@@ -219,15 +80,6 @@ class Results:
     def note(self, alert_id: int, text: str) -> None:
         """Add an entry to the activity of an alert."""
         self.entries.append(NewEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text))
-
-
-def place(row: Escalation, progress: Progress) -> None:
-    """Store the progress of an escalation in its row."""
-    row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
-
-
-def _progress_of(row: Escalation) -> Progress:
-    return Progress(row.round, row.step, row.round_began_at)
 
 
 class Decision:
@@ -259,7 +111,7 @@ class Decision:
 
     @property
     def _progress(self) -> Progress:
-        return _progress_of(self._row)
+        return progress_of(self._row)
 
     @property
     def _is_round_over(self) -> bool:
@@ -275,7 +127,7 @@ class Decision:
         former = beginnings.escalated.get(row.alert_id)
         if former is not None:
             is_same = former.policy_id == row.policy_id
-            self._go_on(_progress_of(former) if is_same else beginning(self._now))
+            self._go_on(progress_of(former) if is_same else beginning(self._now))
         elif row.alert_id in beginnings.raised:
             self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
@@ -324,7 +176,7 @@ class Decision:
     def _set_back(self) -> None:
         """Move all times back if a clock that was ahead recorded them."""
         row = self._row
-        ahead = _ahead(row, self._now)
+        ahead = time_ahead(row, self._now)
         if not ahead:
             return
         self._move(Event.CLOCK_BACK)

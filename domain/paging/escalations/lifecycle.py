@@ -29,16 +29,7 @@ from domain.alerts.matching.labels import AlertLabels, labels_of
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import insert_rows, update_rows
 from domain.core.schedule_conditions import NOW, Moment, later
-from domain.paging.escalations.decision import (
-    AlertInBrief,
-    Beginnings,
-    Decision,
-    NamedPlan,
-    Results,
-    Surroundings,
-    alerts_in_brief,
-    find_stories,
-)
+from domain.paging.escalations.decision import Decision, Results, Surroundings
 from domain.paging.escalations.first_look import process_answered
 from domain.paging.escalations.locks import lock_escalations, wake_escalations
 from domain.paging.escalations.maintainer_notices import UNANSWERED, UNREACHED, tell_of_unpaged
@@ -46,6 +37,13 @@ from domain.paging.escalations.policies import plan_of
 from domain.paging.escalations.recipients import Recipients, read_recipients
 from domain.paging.escalations.round_robin import lock_turns
 from domain.paging.escalations.routes import Choice, read_routing
+from domain.paging.escalations.snapshot import (
+    AlertInBrief,
+    Beginnings,
+    NamedPlan,
+    alerts_in_brief,
+    find_stories,
+)
 from domain.paging.escalations.snoozes import (
     end_rests,
     hold_acknowledged,

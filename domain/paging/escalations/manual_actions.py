@@ -19,7 +19,6 @@ from domain.core.clock import DOUBLE_TAP, date_and_time
 from domain.core.durations import duration_text
 from domain.core.errors import ConflictError, InvalidError
 from domain.core.time_zones import instant, wall_time, zone
-from domain.paging.escalations.decision import place
 from domain.paging.escalations.explanation import explain
 from domain.paging.escalations.first_look import (
     choose_policies,
@@ -27,6 +26,7 @@ from domain.paging.escalations.first_look import (
     give_policies,
 )
 from domain.paging.escalations.policies import plan_of
+from domain.paging.escalations.snapshot import place
 from domain.paging.escalations.snoozes import ACKNOWLEDGED, end, hold_acknowledged, trigger
 from domain.paging.escalations.state import MOVES, UNDER_WAY, Event, State, after
 from domain.paging.escalations.steps import Progress, after_failure, mute_words

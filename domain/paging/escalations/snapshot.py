@@ -1,0 +1,168 @@
+"""The facts that decisions about escalations need: the alerts, and their former escalations."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from domain.core.clock import CLOCK_TOLERANCE
+from domain.paging.escalations.steps import Plan, Progress, shifted
+from domain.paging.silences.flapping import Return, returns
+from domain.projects.views import Namespace
+from models import Alert, Escalation, Project
+
+_TRIGGERED = "triggered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertInBrief:
+    """The properties of an alert that escalations need."""
+
+    id: int
+    iid: int
+    title: str
+    project_id: int
+    project_path: str
+    is_critical: bool
+    #: True if the alert requires paging, unless a silence or another hold applies.
+    is_triggered: bool
+    #: True if the project of the alert is archived, which holds pages back.
+    is_archived: bool
+
+    @property
+    def project(self) -> Namespace:
+        """Return the project of the alert."""
+        return Namespace(project_id=self.project_id, path=self.project_path)
+
+
+def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
+    """Return the alerts with the given ids, by id.
+
+    Ids without an alert are left out.
+    """
+    if not alert_ids:
+        return {}
+    rows = session.execute(
+        select(
+            Alert.id,
+            Alert.iid,
+            Alert.title,
+            Alert.project_id,
+            Alert.status,
+            Alert.severity,
+            Project.path,
+            Project.deleted_at,
+            Project.archived_at,
+        )
+        .join(Project, Project.id == Alert.project_id)
+        .where(Alert.id.in_(alert_ids))
+    )
+    return {
+        row.id: AlertInBrief(
+            id=row.id,
+            iid=row.iid,
+            title=row.title,
+            project_id=row.project_id,
+            project_path=row.path,
+            is_critical=row.severity == 0,
+            is_triggered=(row.status, row.deleted_at) == (_TRIGGERED, None),
+            is_archived=row.archived_at is not None,
+        )
+        for row in rows
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """The progress of a former escalation, which a recurring alert resumes."""
+
+    policy_id: int | None
+    progress: Progress
+    has_reached: bool
+    #: Time between the end of the former alert and the start of this alert.
+    calm: timedelta
+    #: Time of the last page. None if nobody was paged.
+    last_paged_at: datetime | None
+    #: Earliest time at which the users who were paged before may be paged again.
+    again_at: datetime
+    #: Targets that were paged last in round-robin steps, by step number.
+    turns: dict[str, Any] | None
+
+
+def find_stories(
+    alerts: Mapping[int, int], *, session: Session, now: datetime
+) -> Mapping[int, Story]:
+    """Return the former progress of alerts that recur, by alert id.
+
+    `alerts` maps the ids of alerts to the ids of their projects.
+    """
+    found = returns(alerts, at=now, session=session)
+    before = {each.previous_id for each in found.values()}
+    rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
+    by_alert = {row.alert_id: row for row in rows}
+    return {
+        alert_id: _story(by_alert[each.previous_id], each, now=now)
+        for alert_id, each in found.items()
+        if each.previous_id in by_alert
+    }
+
+
+def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
+    # A clock that was ahead may have recorded the end of the former escalation.
+    ahead = time_ahead(row, now)
+    progress = shifted(progress_of(row), -ahead)
+    held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
+    last = row.last_paged_at
+    if last is not None and last > now:
+        last = min(last - ahead, now)
+    again_at = last + back.between_repeats if last else now
+    return Story(
+        policy_id=row.policy_id,
+        progress=shifted(progress, back.calm + max(held, timedelta())),
+        has_reached=row.has_reached,
+        calm=back.calm,
+        last_paged_at=last,
+        again_at=min(max(again_at, now), now + back.between_repeats),
+        turns=row.turns,
+    )
+
+
+def time_ahead(row: Escalation, now: datetime) -> timedelta:
+    """Return by how much the clock that recorded the times of an escalation was ahead.
+
+    Return zero if it was not ahead, or by less than the tolerance.
+    """
+    ahead = row.decided_at - now if row.decided_at else timedelta()
+    return ahead if ahead > CLOCK_TOLERANCE else timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan with the name of its policy."""
+
+    name: str
+    plan: Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginnings:
+    """Special reasons why escalations start, by alert id. New alerts need no entry."""
+
+    stories: Mapping[int, Story] = field(default_factory=dict)
+    #: Alerts whose severity increased.
+    raised: Collection[int] = ()
+    #: Former escalations of alerts that a user escalated.
+    escalated: Mapping[int, Escalation] = field(default_factory=dict)
+
+
+def place(row: Escalation, progress: Progress) -> None:
+    """Store the progress of an escalation in its row."""
+    row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
+
+
+def progress_of(row: Escalation) -> Progress:
+    """Return the progress that the row of an escalation stores."""
+    return Progress(row.round, row.step, row.round_began_at)
