@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 
 from app import create_app
+from blueprints.heartbeats import receiving
 from domain.alerts.handling.status import StatusChange, change_status
 from domain.projects.deletion import delete_project
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
@@ -368,7 +369,7 @@ def test_what_a_ping_left_undone_the_worker_does(
 ) -> None:
     night.create("--every", "5m", "--grace", "0s")
     with monkeypatch.context() as patch:
-        patch.setattr("blueprints.heartbeats.receiving.settle", _away)
+        patch.setattr(receiving, "settle", _away)
         night.ping("/fail")
     assert night.alerts() == []
     assert night.work() == 1
