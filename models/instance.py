@@ -19,19 +19,19 @@ class InstanceSetting(Base):
 
 
 class SelfMonitorCheck(Numbered):
-    """A synthetic alert that checks the whole path through the service."""
+    """A check of the former self-monitor; nothing in this release uses the table.
+
+    Hosts with the former release still read and write it during a rolling upgrade. A later release
+    removes the table and this class.
+    """
 
     __tablename__ = "self_monitor_checks"
 
     started_at: Mapped[datetime]
-    #: Milliseconds from the request until its response, until the first page was sent, and until
-    #: the response to the resolution. NULL for a step that did not happen.
     stored_ms: Mapped[int | None] = mapped_column(Integer)
     paged_ms: Mapped[int | None] = mapped_column(Integer)
     resolved_ms: Mapped[int | None] = mapped_column(Integer)
-    #: Problem as a sentence. NULL if there was none.
     problem: Mapped[str | None] = mapped_column(Text)
-    #: Reason why the ping of the dead man's switch failed.
     switch_problem: Mapped[str | None] = mapped_column(Text)
 
 

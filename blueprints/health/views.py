@@ -26,7 +26,6 @@ from web.admin.instance_state import (
     job_metrics,
     lasting_metrics,
     mail_metrics,
-    self_monitor_metrics,
     webhook_metrics,
 )
 from web.api.description.described import HEALTH, Answer, Description
@@ -180,7 +179,6 @@ def metrics() -> Response:
         gauges=(
             *_certificate_metrics(),
             *lasting_metrics(problem, build=running_build()),
-            *self_monitor_metrics(),
             *webhook_metrics(),
             *integration_metrics(),
             *mail_metrics(),

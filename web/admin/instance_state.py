@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from logging import Logger
+from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,7 +25,6 @@ from domain.delivery.audit_streams.types import AuditStream
 from domain.delivery.mail.outbox import queue_state
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.webhooks.endpoints import backlog
-from domain.heartbeats.self_monitor import Check, MonitorState, monitor_state
 from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
 from web.admin.security_warnings import SecurityWarning, security_warnings
 from web.admin.settings import settings_now
@@ -36,11 +34,9 @@ from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
 from web.readiness import readiness_problem
 from web.services import now, services, settings
-from web.settings.reader import Settings, misspelt_in_environment
+from web.settings.reader import misspelt_in_environment
 
 _log = logging.getLogger("gatebell.worker")
-_monitor_log = logging.getLogger("gatebell.self_monitor")
-_SECOND = timedelta(seconds=1)
 Found = TypeVar("Found")
 
 
@@ -64,8 +60,6 @@ class InstanceState:
     former_tokens: tuple[FormerToken, ...]
     #: Destinations of the audit log that have accepted nothing for a day.
     failing_streams: tuple[AuditStream, ...]
-    #: State of the self-monitor, or None while it is off.
-    self_monitor: MonitorState | None
     backup: BackupState
     is_backup_overdue: bool
     #: Jobs of the worker that failed within the last hour.
@@ -101,7 +95,6 @@ def state_of_the_instance() -> InstanceState:
             )
             if each.state is DestinationState.FAILING
         ),
-        self_monitor=self_monitor_state(current),
         backup=(backup := backup_state(session=db.session())),
         is_backup_overdue=backup.is_overdue(now()),
         failed_jobs=tuple(
@@ -180,7 +173,7 @@ def _timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _known(unknown: str, read: Callable[[], Found], *, log: Logger = _log) -> Found | None:
+def _known(unknown: str, read: Callable[[], Found]) -> Found | None:
     """Return the result of `read`, or None if the database is unavailable.
 
     The failure is logged with the message `unknown`.
@@ -189,7 +182,7 @@ def _known(unknown: str, read: Callable[[], Found], *, log: Logger = _log) -> Fo
         return read()
     except SQLAlchemyError as error:
         db.session.rollback()
-        log.warning(unknown, extra={"reason": type(error).__name__})
+        _log.warning(unknown, extra={"reason": type(error).__name__})
         return None
 
 
@@ -209,48 +202,6 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
             is_failing=each.state is DestinationState.FAILING,
         )
         for each in found or ()
-    ]
-
-
-def self_monitor_state(current: Settings) -> MonitorState | None:
-    """Return the result of the last check, or None while the self-monitor is off."""
-    if not current.self_monitor_project:
-        return None
-    period = timedelta(seconds=current.self_monitor_interval_seconds)
-    return monitor_state(period=period, session=db.session(), now=now())
-
-
-def self_monitor_metrics() -> Sequence[Gauge]:
-    """Return the gauges of the last check, or none if there was no check or it is unknown."""
-    found = _known(
-        "the state of the self-monitor is unknown",
-        lambda: self_monitor_state(settings()),
-        log=_monitor_log,
-    )
-    if found is None or found.last is None:
-        return ()
-    success = found.last_success_at.timestamp() if found.last_success_at else 0.0
-    return (
-        Gauge("gatebell_self_monitor_up", "Whether the last check went well.", int(found.is_well)),
-        Gauge(
-            "gatebell_self_monitor_last_success_timestamp_seconds",
-            "When the last check that succeeded began.",
-            success,
-        ),
-        *_lengths(found.last),
-    )
-
-
-def _lengths(last: Check) -> Sequence[Gauge]:
-    lengths = (
-        ("gatebell_self_monitor_stored_seconds", "taken by the public URL", last.stored),
-        ("gatebell_self_monitor_paged_seconds", "paged", last.paged),
-        ("gatebell_self_monitor_resolved_seconds", "resolved", last.resolved),
-    )
-    return [
-        Gauge(name, f"How long the alert took to be {words}.", length / _SECOND)
-        for name, words, length in lengths
-        if length is not None
     ]
 
 

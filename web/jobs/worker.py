@@ -61,7 +61,6 @@ from web.jobs.retention import (
     seal_audit_events,
 )
 from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
-from web.jobs.self_monitor import SelfMonitor
 from web.logging import configure_logging
 from web.memory import keep_little_memory, keep_what_is_loaded
 from web.settings.reader import (
@@ -110,7 +109,6 @@ def jobs_of(settings: Settings) -> Sequence[Job]:
         AuditStreaming(settings),
         SendingMail(settings),
         BackchannelLogout(settings),
-        SelfMonitor(settings),
         ClockCorrections(settings),
         Pulse(settings),
         once("add_up", _MINUTE, add_up_days),

@@ -207,14 +207,11 @@ def milliseconds(duration: int | None) -> str:
     return "not measured" if duration is None else f"{duration / 1000:,.1f} ms"
 
 
-def run_duration(took: timedelta | int) -> str:
-    """Return a runtime, such as `340 ms`, `12.3 s` or `1h30m`.
-
-    An integer is a number of milliseconds.
-    """
-    length = took if isinstance(took, timedelta) else timedelta(milliseconds=took)
+def run_duration(took_ms: int) -> str:
+    """Return a runtime given in milliseconds, such as `340 ms`, `12.3 s` or `1h30m`."""
+    length = timedelta(milliseconds=took_ms)
     if length < timedelta(seconds=1):
-        return f"{length // timedelta(milliseconds=1)} ms"
+        return f"{took_ms} ms"
     if length < timedelta(minutes=1):
         return f"{length.total_seconds():.1f} s"
     return duration_text(length)

@@ -1,4 +1,4 @@
-"""Names that other products use for our settings, for warnings."""
+"""Names that look like settings, for warnings: names of other products and removed settings."""
 
 _MEANT = {
     "BASE_URL": (
@@ -50,3 +50,12 @@ _MEANT = {
 }
 #: Settings by the names that other products use.
 OTHER_NAMES = {name: setting for setting, names in _MEANT.items() for name in names}
+_MONITOR_ITSELF = "docs/health-and-metrics.md#monitor-gatebell-itself"
+#: Settings of earlier releases, each with the document that describes the replacement.
+REMOVED = dict.fromkeys(
+    (
+        *("SELF_MONITOR_PROJECT", "SELF_MONITOR_INTERVAL_SECONDS"),
+        *("SELF_MONITOR_DEADLINE_SECONDS", "SELF_MONITOR_SWITCH_URL"),
+    ),
+    _MONITOR_ITSELF,
+)

@@ -16,7 +16,7 @@ from domain.core.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
 from web.settings.fields import Source, about
 from web.settings.kinds import Kind, WrongPartError
-from web.settings.other_names import OTHER_NAMES
+from web.settings.other_names import OTHER_NAMES, REMOVED
 from web.settings.table import Settings
 
 _PREFIX = "GATEBELL_"
@@ -140,10 +140,24 @@ def changeable(name: str) -> Field[Any]:
 
 
 def misspelt_in_environment() -> tuple[str, ...]:
-    """Return a sentence for each environment variable that looks like a misspelled setting."""
-    return tuple(
-        f"{name} is not a setting; did you mean {meant}?" for name, meant in _misspelt(os.environ)
+    """Return a text for each environment variable that looks like a setting but is ignored."""
+    return (
+        *(
+            f"{name} is not a setting; did you mean {meant}?"
+            for name, meant in _misspelt(os.environ)
+        ),
+        *(
+            f"{name} is no longer a setting and is ignored. Remove it, and see {document}."
+            for name, document in _removed(os.environ)
+        ),
     )
+
+
+def _removed(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in sorted(environ):
+        known = name.upper().removeprefix(_PREFIX).removesuffix("_FILE")
+        if environ[name] and known in REMOVED:
+            yield name, REMOVED[known]
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

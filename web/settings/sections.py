@@ -17,7 +17,6 @@ _FIRST = {
     "web_concurrency": "Processes",
     "log_level": "Logs and metrics",
     "heartbeat_rate_limit": "Heartbeats",
-    "self_monitor_project": "Self-monitor",
     "session_lifetime_seconds": "Signing in",
     "access_token_lifetime_seconds": "Applications and tokens",
     "alert_body_limit_bytes": "Alerts",

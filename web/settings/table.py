@@ -33,30 +33,6 @@ class Settings(HostSettings):
     heartbeat_log_keep_count: int = live(
         100, kinds.whole_number(10, 10_000), "Number of pings kept in the log of a heartbeat."
     )
-
-    self_monitor_project: str = live(
-        "",
-        kinds.line_of_text_or_nothing(255),
-        "Path of the project to which the self-monitor sends synthetic alerts, preferably a "
-        "separate one; if empty, the self-monitor is off.",
-    )
-    self_monitor_interval_seconds: int = live(
-        300,
-        kinds.whole_number(10, 86_400, "seconds"),
-        "Interval between checks of the self-monitor.",
-    )
-    self_monitor_deadline_seconds: int = live(
-        60,
-        kinds.whole_number(5, 600, "seconds"),
-        "Time within which the page for a synthetic alert has to be sent, if an escalation policy "
-        "pages somebody for it.",
-    )
-    self_monitor_switch_url: str = secret(
-        "",
-        kinds.outgoing_url(),
-        "URL of a dead man's switch at another service, which gets a POST request after each "
-        "successful check of the self-monitor.",
-    )
     session_lifetime_seconds: int = fixed(
         14 * _DAY,
         kinds.whole_number(60, _YEAR, "seconds"),

@@ -325,6 +325,21 @@ def test_a_name_that_is_nearly_a_setting_is_pointed_out(
     assert misspelt_in_environment() == (sentence,)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["SELF_MONITOR_PROJECT", "SELF_MONITOR_SWITCH_URL_FILE", "GATEBELL_SELF_MONITOR_PROJECT"],
+)
+def test_a_setting_that_was_removed_is_pointed_out(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(os, "environ", {name: "x", "SELF_MONITOR_INTERVAL_SECONDS": ""})
+    (said,) = misspelt_in_environment()
+    assert said == (
+        f"{name} is no longer a setting and is ignored. Remove it, and see "
+        "docs/health-and-metrics.md#monitor-gatebell-itself."
+    )
+
+
 def test_names_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     others = "HOME HOSTNAME PORTS PATH PAGER LANG SHELL USER TERM PWD HOST PORT TIER RELEASE"
     more = "TEST_DATABASE_URL INSTANCE_ID LOG_FILE WEB_PORT SSL_CERT_FILE"
