@@ -5,15 +5,12 @@ from datetime import timedelta
 from flask import Flask, Request, Response
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from jinja2 import StrictUndefined
-from werkzeug.middleware.proxy_fix import ProxyFix
 
 from domain.core.clock import Clock
 from web.access.rate_limits import limiter_configuration
 from web.http.cookies import cookie_name
-from web.http.endpoints import find_endpoint, page_blueprints
-from web.http.extensions import csrf, login_manager
-from web.http.public_urls import PathMiddleware, path_of
-from web.releases.requested_release import refuse_unknown_releases
+from web.http.endpoints import find_endpoint
+from web.http.public_urls import path_of
 from web.releases.usage_recording import CallFlusher
 from web.service_setup import start_services
 from web.services import signing_keys
@@ -42,7 +39,6 @@ class _PageSessions(SecureCookieSessionInterface):
 def configure(app: Flask, settings: Settings) -> None:
     """Configure Flask and its middlewares."""
     is_https = settings.base_url.startswith("https://")
-    app.wsgi_app = PathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
     app.config.update(
         # Cookies are limited to the base path.
         APPLICATION_ROOT=path_of(settings.base_url) or "/",
@@ -61,7 +57,7 @@ def configure(app: Flask, settings: Settings) -> None:
         PERMANENT_SESSION_LIFETIME=timedelta(seconds=settings.session_lifetime_seconds),
         SESSION_REFRESH_EACH_REQUEST=False,
         PREFERRED_URL_SCHEME="https" if is_https else "http",
-        # `check_requests` checks the blueprints with forms instead.
+        # `web/http/lifecycle.py` checks the blueprints with forms instead.
         WTF_CSRF_CHECK_DEFAULT=False,
         # Flask-WTF would only use the newest key.
         WTF_CSRF_SECRET_KEY=signing_keys(settings),
@@ -71,43 +67,17 @@ def configure(app: Flask, settings: Settings) -> None:
         WTF_CSRF_SSL_STRICT=False,
         **limiter_configuration(settings),
     )
+    app.session_interface = _PageSessions()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     # A missing template variable must be an error, not an empty text.
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
-    if settings.trusted_proxies:
-        hops = settings.trusted_proxies
-        # Only the client's IP address and the scheme come from the proxy; the host comes from
-        # BASE_URL.
-        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
-            app.wsgi_app, x_for=hops, x_proto=hops, x_host=0, x_port=0, x_prefix=0
-        )
 
 
 def start_extensions(app: Flask, settings: Settings, *, clock: Clock) -> None:
-    """Start the extensions and our own services."""
-    csrf.init_app(app)
+    """Start the database extension and our own services."""
     start_services(app, settings, clock=clock)
     #: Counter of calls, whose flusher `gunicorn.conf.py` starts and stops.
     calls = app.extensions["gatebell"].calls
     app.extensions["gatebell_calls"] = CallFlusher(calls, settings)
-
-
-def check_requests(app: Flask) -> None:
-    """Check the forms of pages, and the release that a request previews.
-
-    Only pages use session cookies.
-    """
-    refuse_unknown_releases(app)
-    app.session_interface = _PageSessions()
-    login_manager.init_app(app)
-    # Flask-Login checks the session of each request for its own cookie.
-    write_its_cookie = app.after_request_funcs[None].pop()
-    for name in page_blueprints(app):
-        app.before_request_funcs.setdefault(name, []).insert(0, _check_form)
-        app.after_request_funcs.setdefault(name, []).append(write_its_cookie)
-
-
-def _check_form() -> None:
-    csrf.protect(apply_exemptions=True)

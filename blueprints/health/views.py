@@ -215,7 +215,7 @@ def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> 
 
 
 def _is_clients_own(environ: Mapping[str, Any]) -> bool:
-    """Return whether a trusted proxy set the address; see ProxyFix in `web/setup.py`."""
+    """Return whether a trusted proxy set the address; see `web/http/lifecycle.py`."""
     original = environ.get("werkzeug.proxy_fix.orig", {})
     return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
 

@@ -136,6 +136,16 @@ def test_a_transaction_is_ended_in_one_place() -> None:
     assert ending <= COMMITTERS
 
 
+def test_hooks_of_all_requests_are_registered_in_one_place() -> None:
+    hook = re.compile(
+        r"\bapp\.(before_request|after_request|teardown_request|teardown_appcontext)\("
+        r"|\bapp\.wsgi_app = |\bapp\.(before|after|teardown)_request_funcs\.setdefault\("
+    )
+    found = [path_of(file) for file, text in texts("web", "blueprints") if hook.search(text)]
+    assert found == ["web/http/lifecycle.py"]
+    assert not hook.search((ROOT / "app.py").read_text(encoding="utf-8"))
+
+
 def test_nothing_is_left_to_be_done_later() -> None:
     marks = {"TO" + "DO", "FIX" + "ME", "X" + "XX"}
     found = {

@@ -17,7 +17,6 @@ from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
 from domain.core.clock import system_clock
-from web.http.endpoints import page_blueprints
 from web.http.extensions import client_address, client_or_user, limiter
 from web.limit_storage import HostStorage, storage_configuration
 from web.services import services, settings
@@ -133,14 +132,13 @@ def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
         "RATELIMIT_KEY_PREFIX": _PREFIX,
         # All rates of a limit are counted, even after the first exceeded rate.
         "RATELIMIT_FAIL_ON_FIRST_BREACH": False,
-        # The library checks this limit before a view is called, which `start_limits` restricts to
-        # pages.
+        # The library checks this limit before a view is called, only for pages.
         "RATELIMIT_APPLICATION": lambda: settings().page_rate_limit,
     }
 
 
-def start_limits(app: Flask) -> None:
-    """Start Flask-Limiter, and restrict its check before the view to pages.
+def take_page_limits(app: Flask) -> Callable[[], Any]:
+    """Start Flask-Limiter, and return its check before the view, which is only for pages.
 
     All other limits are checked when a decorated function is called. A check without limits costs a
     tenth of a token check. The library's later hooks only serve its own headers and counts that
@@ -150,12 +148,10 @@ def start_limits(app: Flask) -> None:
     check_application_limits = app.before_request_funcs[None].pop()
     app.after_request_funcs[None].pop()
     app.teardown_request_funcs[None].pop()
-    for name in page_blueprints(app):
-        hooks = app.before_request_funcs.setdefault(name, [])
-        hooks[:0] = [_note_visitor, check_application_limits]
+    return check_application_limits
 
 
-def _note_visitor() -> None:
+def note_visitor() -> None:
     """Store the user who opens a page.
 
     The database is queried here, because the library treats every error during its checks as an

@@ -14,7 +14,7 @@ from flask import Flask, Response, request
 from werkzeug.security import safe_join
 
 from domain.core.threads import reading
-from web.http.endpoints import STATIC_FILES, page_blueprints
+from web.http.endpoints import STATIC_FILES
 
 #: Minimum response size in bytes. Smaller responses need no fewer packets when compressed.
 _LEAST = 1024
@@ -27,17 +27,13 @@ _TEXTS = frozenset({"text/css", "text/javascript", "application/javascript", "im
 _OWN_REQUESTS = frozenset({"same-origin", "none"})
 
 
-def compress_pages_and_files(app: Flask) -> None:
-    """Compress pages and static files.
-
-    Call this after the blueprints are registered.
-    """
-    for name in page_blueprints(app):
-        app.after_request_funcs.setdefault(name, []).append(_compress_page)
+def compress_static_files(app: Flask) -> None:
+    """Compress static files in place of Flask's view."""
     app.view_functions[STATIC_FILES] = partial(_static_file, app)
 
 
-def _compress_page(response: Response) -> Response:
+def compress_page(response: Response) -> Response:
+    """Compress a page that no other site can have requested."""
     if response.mimetype != "text/html" or response.is_streamed or response.content_encoding:
         return response  # not a page, or already compressed for a nested blueprint
     response.vary.update(("Accept-Encoding", "Sec-Fetch-Site"))

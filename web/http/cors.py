@@ -38,8 +38,10 @@ class CorsPolicy:
     exposed: tuple[str, ...] = ()
 
 
-def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
-    """Install Flask-Cors with policies for URLs, given as regular expressions.
+def cross_origin_hook(
+    app: Flask, policies: Mapping[str, CorsPolicy]
+) -> Callable[[Response], Response]:
+    """Start Flask-Cors with policies for URLs, given as regular expressions; return its hook.
 
     For a URL without variables, Flask-Cors is called once and its headers are reused. It handles
     all preflight requests.
@@ -59,7 +61,7 @@ def allow_cross_origin(app: Flask, policies: Mapping[str, CorsPolicy]) -> None:
         max_age=_KEPT_SECONDS,
         intercept_exceptions=False,  # errors are rendered before
     )
-    app.after_request(partial(_add_headers, {}, app.after_request_funcs[None].pop()))
+    return partial(_add_headers, {}, app.after_request_funcs[None].pop())
 
 
 def _add_headers(

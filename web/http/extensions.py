@@ -1,6 +1,9 @@
-"""Flask extensions for requests, which `web/setup.py` initializes."""
+"""Flask extensions for requests, which `web/http/lifecycle.py` initializes."""
 
-from flask import g, request
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask, g, request
 from flask_limiter import Limiter
 from flask_login import LoginManager
 from flask_wtf import CSRFProtect
@@ -23,3 +26,17 @@ login_manager = LoginManager()
 csrf = CSRFProtect()
 #: Rate limiter. `web/access/rate_limits.py` defines the limits.
 limiter = Limiter(client_or_user)
+
+
+def check_form() -> None:
+    """Check the CSRF token of a form."""
+    csrf.protect(apply_exemptions=True)
+
+
+def take_login_cookie(app: Flask) -> Callable[[Any], Any]:
+    """Start Flask-Login, and return its hook, which is for pages only.
+
+    The hook reads the session of the request, to write a cookie of its own.
+    """
+    login_manager.init_app(app)
+    return app.after_request_funcs[None].pop()

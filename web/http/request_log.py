@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, Response, g, has_app_context
+from flask import Response, g, has_app_context
 from flask.globals import app_ctx, request_ctx
 
 from domain.core.clock import system_clock
@@ -22,15 +22,14 @@ _log = logging.getLogger("gatebell.request")
 _Write = Callable[[dict[str, Any]], None]
 
 
-def log_requests(app: Flask, settings: Settings) -> None:
-    """Install the hooks for all requests of the application.
-
-    Call this before other after_request hooks are registered. Flask runs them in reverse order, so
-    this hook sees the final response.
-    """
+def add_request_ids_to_log() -> None:
+    """Add the ID of the current request to each log line in JSON."""
     JsonFormatter.find_request_id = staticmethod(_current_request_id)
-    app.before_request(begin_log_line)
-    app.after_request(partial(_end, write=_write_json if logs_json(settings) else _write))
+
+
+def log_hook(settings: Settings) -> Callable[[Response], Response]:
+    """Return the hook that logs and counts the final response of each request."""
+    return partial(_end, write=_write_json if logs_json(settings) else _write)
 
 
 def _current_request_id() -> str:

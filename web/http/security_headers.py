@@ -7,7 +7,7 @@ redirect is known here. An opener policy would separate a popup from the applica
 
 from http import HTTPStatus
 
-from flask import Flask, Response, g, request
+from flask import Response, g, request
 
 from web.http.cors import refuse_in_whole
 from web.http.endpoints import find_endpoint
@@ -25,16 +25,8 @@ _PAGES = {
 _ONE_YEAR = 31_536_000
 
 
-def protect_answers(app: Flask) -> None:
-    """Add the security headers to every response.
-
-    Call this before `allow_cross_origin`. Flask runs hooks in reverse order, so the CORS headers
-    are already set when this hook runs.
-    """
-    app.after_request(_protect)
-
-
-def _protect(response: Response) -> Response:
+def add_security_headers(response: Response) -> Response:
+    """Add the security headers to a response that already has the CORS headers."""
     if request.method == "OPTIONS":
         refuse_in_whole(response)
     response.headers.add("X-Content-Type-Options", "nosniff")

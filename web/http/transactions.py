@@ -26,11 +26,6 @@ from web.http.endpoints import find_endpoint
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def commit_returned_responses(app: Flask) -> None:
-    """Install the hook that commits the transaction of a request."""
-    app.after_request(_commit)
-
-
 def session_writes() -> bool:
     """Return whether a transaction that the session begins now may write."""
     if not has_request_context() or g.get("begins_to_write"):
@@ -46,7 +41,8 @@ def begin_to_write() -> None:
     g.begins_to_write = True
 
 
-def _commit(response: Response) -> Response:
+def commit_session(response: Response) -> Response:
+    """Commit the transaction of the request."""
     # Frequent requests never open a session.
     if db.session.registry.has():
         db.session.commit()

@@ -5,21 +5,13 @@ sheet (base.css) ignores the pointer on buttons that change data for 2.5 seconds
 works.
 """
 
-from flask import Flask, Response, request, session
+from flask import Response, request, session
 
-from web.http.endpoints import page_blueprints
 from web.services import now
 
 _CHANGED = "changed_at"
 #: Number of seconds within which the next page counts as following a change.
 _FOLLOWS_WITHIN = 10
-
-
-def mark_pages_after_changes(app: Flask) -> None:
-    """Install the hooks that record changes in the session and the function for templates."""
-    for name in page_blueprints(app):
-        app.after_request_funcs.setdefault(name, []).append(_remember)
-    app.jinja_env.globals["follows_a_change"] = follows_a_change
 
 
 def follows_a_change() -> bool:
@@ -32,7 +24,8 @@ def follows_a_change() -> bool:
     return int(now().timestamp()) - changed_at <= _FOLLOWS_WITHIN
 
 
-def _remember(response: Response) -> Response:
+def remember_change(response: Response) -> Response:
+    """Remember in the session that a form led to another page."""
     is_signed_in = "_user_id" in session
     if request.method == "POST" and response.status_code in {302, 303} and is_signed_in:
         session[_CHANGED] = int(now().timestamp())

@@ -28,6 +28,7 @@ from web.access.kept_pages import short_address
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
 from web.pages.compiled_templates import compiled_templates
+from web.pages.double_taps import follows_a_change
 from web.pages.list_query import size_choice
 from web.pages.markdown import rendered_document
 from web.pages.rendering import SharingTemplate
@@ -300,6 +301,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.tests["with_files"] = may_read
     app.jinja_env.tests["open_group"] = may_open_group
     app.jinja_env.globals["asset"] = asset
+    app.jinja_env.globals["follows_a_change"] = follows_a_change
     app.jinja_env.globals["page_url"] = page_url
     app.jinja_env.globals["return_address"] = return_address
     app.jinja_env.globals["size_choice"] = size_choice

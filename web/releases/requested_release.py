@@ -4,7 +4,7 @@ A preview shows former or future formats of an interface. Rules for security, li
 depend on the running release, because clients could otherwise loosen them with the header.
 """
 
-from flask import Flask, request
+from flask import request
 
 from domain.core.errors import DomainError
 from domain.releases.schedule import SCHEDULE
@@ -65,11 +65,7 @@ def _release(current: Settings) -> Release:
     return parse_release(current.release)
 
 
-def refuse_unknown_releases(app: Flask) -> None:
-    """Reject requests with an invalid release in the header, at URLs where releases differ."""
-    app.before_request(_check_header)
-
-
-def _check_header() -> None:
+def check_release_header() -> None:
+    """Reject a request with an invalid release in the header, at URLs where releases differ."""
     if _HEADER_IN_ENVIRONMENT in request.environ and request.path.startswith(_ROOMS):
         requested_release()

@@ -6,7 +6,7 @@ from socket import SHUT_WR
 from time import monotonic
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Response, request
 from gevent import Timeout
 from werkzeug.exceptions import RequestTimeout
 
@@ -116,11 +116,6 @@ def close_gracefully(client: Any) -> None:
         client.shutdown(SHUT_WR)
         while client.recv(65_536):
             pass
-
-
-def discard_unread_bodies(app: Flask) -> None:
-    """Install the hook that discards the unread body of each request."""
-    app.after_request(leave_unread_body)
 
 
 def leave_unread_body(response: Response) -> Response:

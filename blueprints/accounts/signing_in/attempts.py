@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from flask import (
-    Flask,
     Response,
     after_this_request,
     current_app,
@@ -39,7 +38,7 @@ from web.access.kept_pages import short_address
 from web.access.second_factor_rule import must_set_up_second_factor
 from web.extensions import db
 from web.http.cookies import cookie_name
-from web.http.endpoints import find_endpoint, page_blueprints
+from web.http.endpoints import find_endpoint
 from web.http.public_urls import current_path
 from web.http.work import work
 from web.sealing.sealer import BrokenSealError, keep_secret, seal, take_secret, unseal
@@ -202,16 +201,11 @@ def take_recovery_codes() -> list[str]:
     return (take_secret(_SESSION_KEY) or "").split()
 
 
-def lead_to_setup(app: Flask) -> None:
+def lead_to_setup() -> ResponseReturnValue | None:
     """Redirect users who must change their password or set up a second factor.
 
     The pages for these steps and for signing out stay open.
     """
-    for name in page_blueprints(app):
-        app.before_request_funcs.setdefault(name, []).append(_lead_to_choice)
-
-
-def _lead_to_choice() -> ResponseReturnValue | None:
     endpoint = find_endpoint()
     is_open = endpoint is not None and endpoint.open_before_password_change
     if is_open or not current_user.is_authenticated:

@@ -1,0 +1,67 @@
+"""Registers what every request passes, in order, from the web server to the view and back.
+
+The hooks are defined in the modules of their subjects. A hook that only one blueprint needs is
+registered in the module of its views.
+"""
+
+from collections.abc import Callable
+
+from flask import Flask
+from flask.typing import ResponseReturnValue
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from web.access.rate_limits import note_visitor, take_page_limits
+from web.http.compression import compress_page
+from web.http.cors import cross_origin_hook
+from web.http.endpoints import cross_origin_policies, page_blueprints
+from web.http.extensions import check_form, csrf, take_login_cookie
+from web.http.public_urls import PathMiddleware
+from web.http.request_log import begin_log_line, log_hook
+from web.http.security_headers import add_security_headers
+from web.http.transactions import commit_session
+from web.pages.double_taps import remember_change
+from web.releases.requested_release import check_release_header
+from web.server.request_body import leave_unread_body
+from web.settings.reader import Settings
+
+
+def register_lifecycle(
+    app: Flask, settings: Settings, *, lead_to_setup: Callable[[], ResponseReturnValue | None]
+) -> None:
+    """Register middleware and hooks; call it when the blueprints are registered.
+
+    Before the view, Flask runs the hooks of the application, then the hooks of the blueprint. After
+    the view, it runs the hooks of the blueprint, then the hooks of the application, each list from
+    its end.
+    """
+    # WSGI middleware: a request passes the last wrapper first.
+    app.wsgi_app = PathMiddleware(app.wsgi_app, settings.base_url)  # type: ignore[method-assign]
+    if hops := settings.trusted_proxies:
+        # Only the client's IP address comes from the proxy; PathMiddleware uses BASE_URL.
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=hops, x_proto=hops, x_host=0, x_port=0, x_prefix=0
+        )
+
+    # Before the view, for all requests.
+    app.before_request(begin_log_line)
+    csrf.init_app(app)  # Its hook checks nothing, because WTF_CSRF_CHECK_DEFAULT is off.
+    app.before_request(check_release_header)
+
+    # After the view, for all requests, from the end of the list.
+    app.after_request(log_hook(settings))
+    app.after_request(add_security_headers)
+    app.after_request(leave_unread_body)
+    app.after_request(commit_session)
+    app.after_request(cross_origin_hook(app, cross_origin_policies(app)))
+
+    write_login_cookie = take_login_cookie(app)
+    check_page_limits = take_page_limits(app)
+    for name in page_blueprints(app):
+        # Before the view of a page, around the blueprint's own hooks.
+        before = app.before_request_funcs.setdefault(name, [])
+        before[:] = [note_visitor, check_page_limits, check_form, *before, lead_to_setup]
+        # After the view of a page, from the end of the list.
+        after = app.after_request_funcs.setdefault(name, [])
+        after += [write_login_cookie, remember_change, compress_page]
+
+    # At the end of every request, Flask-SQLAlchemy closes the session (web/service_setup.py).
