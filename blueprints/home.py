@@ -101,7 +101,7 @@ def _expiring_tokens() -> tuple[TokenView, ...]:
 @home.get("/groups")
 @open_to_anyone
 def groups_and_projects() -> ResponseReturnValue:
-    """List the groups and projects that the user can see, or those that match a search."""
+    """List the groups and projects that the user can see, or search them."""
     search, session = words(list_query("search", "page"), "search"), db.session()
     part, user = asked_part(order_by="path"), viewer()
     if search:

@@ -174,7 +174,7 @@ def _follow(
 
 
 def _to_sign_in(checked: CheckedRequest, *, is_known: bool) -> ResponseReturnValue:
-    """Redirect to the sign-in page, which returns here; a URL alone never signs a user out.
+    """Redirect to the sign-in page, which returns here; a URL by itself never signs a user out.
 
     Signed-in users who have to set something up first are redirected to that page.
     """

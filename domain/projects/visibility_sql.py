@@ -1,4 +1,4 @@
-"""SQL conditions for what a viewer can see, and where the viewer has a role."""
+"""SQL conditions for the visibility of groups and projects, and for the roles of a viewer."""
 
 from datetime import date
 

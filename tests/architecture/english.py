@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 #: Maximum number of words in a sentence of a document.
 LONGEST_SENTENCE = 30
-_CODE = re.compile(r"``.*?``|`[^`\n]*`|https?://\S+|\S+@\S+|[\w./-]+\.(?:py|md|toml|html|js|sql)\b")
+LONG_SENTENCE = f"at most {LONGEST_SENTENCE} words"
+REPEATED_NOUN = "repeat the noun"
+SUBJECT_FIRST = "name the subject, then use a verb"
+_CODE = re.compile(r"``.*?``|`[^`\n]*`|https?://\S+|\S+@\S+|[\w./-]+\.(?:py|md|toml|html|js|sql)\b|\w+(?:\.\w+)+")
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|\*[^*\n]+\*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*“\"(])|\n\s*\n|\n(?=\s*[-*|] )|(?<=:)\n")
 
@@ -34,13 +37,13 @@ def _words(pattern: str, remedy: str) -> Rule:
 _EVERYWHERE = (
     _words("whom|whoever|whomever", "name the subject"),
     _words(
-        "(?:of|for|by|with|to|from|on|at|about|under|beyond|than) what(?! if)", "repeat the noun"
+        "(?:of|for|by|with|to|from|on|at|about|under|beyond|than) what(?! if)", REPEATED_NOUN
     ),
     _words("at once", "immediately, or: at the same time"),
     _words("anew|afresh", "again"),
     _words("beside", "next to, in addition to"),
     _words("so (?:long|many|much)(?! as| that)", "as long as, or the number"),
-    _words("that of|those of|those that|those who|the one that|the ones", "repeat the noun"),
+    _words("that of|those of|those that|those who|the one that|the ones", REPEATED_NOUN),
     _words("time-outs?|timed-out", "timeout"),
     _words("hand-overs?|handovers?|hand-offs?", "handoff"),
     _words("e-mails?|e-mailed", "email"),
@@ -93,7 +96,7 @@ def _of_document(name: str, content: str) -> Iterator[Finding]:
     for sentence in _sentences(text):
         yield from _common(name, sentence, _EVERYWHERE)
         if not sentence.startswith("|") and len(sentence.split()) > LONGEST_SENTENCE:
-            yield Finding(name, sentence, f"at most {LONGEST_SENTENCE} words")
+            yield Finding(name, sentence, LONG_SENTENCE)
 
 
 def _of_module(name: str, content: str) -> Iterator[Finding]:
@@ -155,7 +158,7 @@ def _common(where: str, sentence: str, rules: Sequence[Rule]) -> Iterator[Findin
         if rule.pattern.search(plain):
             yield Finding(where, sentence, rule.remedy)
     if _CLAUSE_FIRST.match(plain):
-        yield Finding(where, sentence, "name the subject, then use a verb")
+        yield Finding(where, sentence, SUBJECT_FIRST)
 
 
 def main() -> None:

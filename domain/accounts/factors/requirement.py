@@ -38,7 +38,7 @@ class Requirement:
 class SecondFactorRule:
     """The rule of the instance."""
 
-    #: Users who need a second factor: NOBODY, ADMINISTRATORS or EVERYBODY.
+    #: Users who need a second factor: `NOBODY`, `ADMINISTRATORS` or `EVERYBODY`.
     whom: str
     #: Day (UTC) on which the rule takes effect. Before that, users get a notice. None if it is
     #: already in effect.

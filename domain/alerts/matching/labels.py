@@ -1,7 +1,7 @@
 """Labels of alerts, which silences, routes and rules match.
 
-The labels are those of Alertmanager, or the top-level members of a generic payload. The alert's own
-fields override them. If the payload is no longer stored, only these fields remain.
+The labels come from an Alertmanager payload, or are the top-level members of a generic payload. The
+fields of the alert override them. If the payload is no longer stored, only these fields remain.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

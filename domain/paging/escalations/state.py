@@ -19,7 +19,7 @@ class State(StrEnum):
     RUNNING = "running"
     #: A silence, an archived project or another hold delays the next step.
     HELD = "held"
-    #: All steps of all rounds were taken. Somebody was reached and may still respond.
+    #: All steps of all rounds were taken. A recipient was reached and may still respond.
     EXHAUSTED = "exhausted"
     #: Nobody responded within the pause between two rounds. The maintainers were notified.
     UNANSWERED = "unanswered"

@@ -1,0 +1,50 @@
+"""Documents, docstrings and comments are plain English; CONTRIBUTING.md has the rules."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.english import LONG_SENTENCE, REPEATED_NOUN, SUBJECT_FIRST, findings
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = ("bench", "blueprints", "demo", "domain", "forms", "models", "web")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
+#: Documents that are generated, mostly from texts of the product, and the terms of the glossary.
+GENERATED = {
+    *(f"docs/{name}.md" for name in ("command-line", "permissions", "releases", "settings")),
+    *(
+        f"docs/evidence/{name}.md"
+        for name in ("advisories", "coverage", "noisy-neighbors", "reliability", "scale", "soak")
+    ),
+    "docs/glossary.md",
+    "docs/personal-data.md",
+}
+#: Rules that a document may break where the sentence is clear.
+LENIENT = {LONG_SENTENCE, REPEATED_NOUN, SUBJECT_FIRST}
+#: Names of headings and of columns of measurements that stay.
+KEPT = ("hand-over", "clones at once", "e-mail address when you sign in")
+
+
+@pytest.mark.parametrize("folder", PRODUCT)
+def test_docstrings_and_comments_are_plain_english(folder: str) -> None:
+    assert list(_found((ROOT / folder).rglob("*.py"))) == []
+
+
+def test_documents_are_plain_english() -> None:
+    files = [file for name in DOCUMENTS for file in _markdown(ROOT / name)]
+    found = [
+        each
+        for each in _found(files)
+        if each[0] not in GENERATED and each[2] not in LENIENT
+    ]
+    assert [each for each in found if not any(kept in each[1].lower() for kept in KEPT)] == []
+
+
+def _markdown(path: Path) -> Iterable[Path]:
+    return [path] if path.is_file() else path.rglob("*.md")
+
+
+def _found(files: Iterable[Path]) -> Iterable[tuple[str, str, str]]:
+    for file in sorted(files):
+        yield from findings(file, ROOT)
