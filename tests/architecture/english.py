@@ -17,7 +17,9 @@ LONGEST_SENTENCE = 30
 LONG_SENTENCE = f"at most {LONGEST_SENTENCE} words"
 REPEATED_NOUN = "repeat the noun"
 SUBJECT_FIRST = "name the subject, then use a verb"
-_CODE = re.compile(r"``.*?``|`[^`\n]*`|https?://\S+|\S+@\S+|[\w./-]+\.(?:py|md|toml|html|js|sql)\b|\w+(?:\.\w+)+")
+_CODE = re.compile(
+    r"``.*?``|`[^`\n]*`|https?://\S+|\S+@\S+|[\w./-]+\.(?:py|md|toml|html|js|sql)\b|\w+(?:\.\w+)+"
+)
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|\*[^*\n]+\*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*“\"(])|\n\s*\n|\n(?=\s*[-*|] )|(?<=:)\n")
 
@@ -36,9 +38,7 @@ def _words(pattern: str, remedy: str) -> Rule:
 #: Words that no text has.
 _EVERYWHERE = (
     _words("whom|whoever|whomever", "name the subject"),
-    _words(
-        "(?:of|for|by|with|to|from|on|at|about|under|beyond|than) what(?! if)", REPEATED_NOUN
-    ),
+    _words("(?:of|for|by|with|to|from|on|at|about|under|beyond|than) what(?! if)", REPEATED_NOUN),
     _words("at once", "immediately, or: at the same time"),
     _words("anew|afresh", "again"),
     _words("beside", "next to, in addition to"),

@@ -33,11 +33,7 @@ def test_docstrings_and_comments_are_plain_english(folder: str) -> None:
 
 def test_documents_are_plain_english() -> None:
     files = [file for name in DOCUMENTS for file in _markdown(ROOT / name)]
-    found = [
-        each
-        for each in _found(files)
-        if each[0] not in GENERATED and each[2] not in LENIENT
-    ]
+    found = [each for each in _found(files) if each[0] not in GENERATED and each[2] not in LENIENT]
     assert [each for each in found if not any(kept in each[1].lower() for kept in KEPT)] == []
 
 
