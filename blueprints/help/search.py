@@ -130,6 +130,6 @@ def _excerpt(part: Part, terms: Sequence[Term]) -> str:
     text = " ".join(_SIGNS.sub("", part.text).split())
     folded = text.casefold()
     at = min((found.start() for term in terms if (found := term.search(folded))), default=0)
-    start = max(0, at - _EXCERPT // 3)
+    start = text.rfind(" ", 0, max(0, at - _EXCERPT // 3)) + 1
     cut = text[start : start + _EXCERPT]
     return f"{'…' if start else ''}{cut}{'…' if start + _EXCERPT < len(text) else ''}"
