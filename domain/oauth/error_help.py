@@ -47,6 +47,11 @@ ERRORS: tuple[ErrorHelp, ...] = (
         "Otherwise, send the user through authorization again.",
     ),
     _help(
+        "invalid_request_uri",
+        "The pushed request is unknown, expired or already used. Only the error page shows this.",
+        "Push a request for each authorization, and send the browser immediately.",
+    ),
+    _help(
         "unauthorized_client",
         "The application is not allowed to make this request.",
         "It is not registered for this grant type, or the token is another application's.",

@@ -141,7 +141,7 @@ class CodeExchange(ClientParameters):
     code: str
     redirect_uri: str
     code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER)] = Field(
-        default="", description="Challenge of PKCE (RFC 7636). Public applications require it."
+        default="", description="Verifier of PKCE (RFC 7636). Public applications require it."
     )
 
 
