@@ -61,7 +61,10 @@ class Reader:
         return piece
 
     def has_more(self, seconds: float) -> bool:
-        return bool(select.select([self.reading], [], [], seconds)[0])
+        # Unlike select, poll takes descriptors above 1023, which a process of many tests has.
+        poll = select.poll()
+        poll.register(self.reading, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def lines_until(self, words: str) -> list[str]:
         """Read until a line begins with these words, and return all lines."""
