@@ -21,15 +21,15 @@ class Options:
     #: Duration in minutes of a soak with all requests in turn, which checks memory growth. 0 for
     #: none.
     soak: int
-    #: Whether to run everything once for a second, to check that it works, without figures.
+    #: True if to run everything once for a second, to check that it works, without figures.
     once: bool
-    #: Whether to measure figures in the form that other projects publish, instead of the
+    #: True if to measure figures in the form that other projects publish, instead of the
     #: comparison.
     figures: bool
     #: Duration in minutes of the run at a constant rate, and its requests per second.
     minutes: int
     rate: int
-    #: Whether to measure even if the machine is busy.
+    #: True if to measure even if the machine is busy.
     anyway: bool
 
     @property

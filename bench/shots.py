@@ -67,7 +67,7 @@ class Shot:
 
     @property
     def looks(self) -> bool:
-        """Whether each response must be examined during the load."""
+        """True if each response must be examined during the load."""
         return set(self.expected) != {200} or self.mode in {Mode.ONCE, Mode.CHAIN}
 
     def is_right(self, status: int, body: str) -> bool:

@@ -42,7 +42,7 @@ class ApplicationPages:
     form: type[ApplicationForm]
     #: Function that returns an application that the user may change, or raises NotFoundError.
     get: Callable[[int], ApplicationView]
-    #: Whether the pages register applications of the instance and show the owner of each
+    #: True if the pages register applications of the instance and show the owner of each
     #: application.
     is_administration: bool
 

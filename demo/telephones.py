@@ -10,7 +10,7 @@ from threading import Thread
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    #: Whether received messages are printed in the terminal.
+    #: True if received messages are printed in the terminal.
     is_loud = False
 
 

@@ -49,7 +49,7 @@ class Form(FlaskForm):
 
     @property
     def needs_summary(self) -> bool:
-        """Whether the page shows a summary of errors, which a form with one field does not need."""
+        """True if the page shows a summary of errors, which a form with one field does not need."""
         shown = [field.name for field in self if not isinstance(field, HiddenField)]
         return bool(self.errors) and not (len(shown) == 1 and set(self.errors) == set(shown))
 

@@ -42,7 +42,7 @@ class SignInForm(ForgottenPasswordForm):
 
     @property
     def needs_summary(self) -> bool:
-        """Whether an error belongs to neither of the two fields, which are always in view."""
+        """True if an error belongs to neither of the two fields, which are always in view."""
         return bool(set(self.errors) - {"login", "password"})
 
 

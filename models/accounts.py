@@ -35,7 +35,7 @@ class User(Numbered):
     state: Mapped[str] = mapped_column(String(16), default="active")
     #: Kind: human, bot (of a project or group access token), service (of an application) or erased.
     kind: Mapped[str] = mapped_column(String(16), default="human")
-    #: Whether the user has to change the password because an administrator set it.
+    #: True if the user has to change the password because an administrator set it.
     must_change_password: Mapped[bool] = mapped_column(default=False)
     #: IANA name of the time zone for times on the user's pages and in messages.
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC", server_default="UTC")
@@ -117,7 +117,7 @@ class SignIn(Numbered):
     #: Identity at a provider that the sign-in was made through. There is no foreign key, so that
     #: deleting an identity scans no table. Code that removes an identity ends its sign-ins by user.
     identity_id: Mapped[int | None] = mapped_column(BigInteger)
-    #: Whether the user is known to have authenticated at `created_at`. Some providers do not report
+    #: True if the user is known to have authenticated at `created_at`. Some providers do not report
     #: the time.
     is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 

@@ -59,7 +59,7 @@ class Integration(Numbered):
     monitor_id: Mapped[int | None] = mapped_column(BigInteger)
     #: Time of the last change of the monitor. NULL once all alerts have been moved to it.
     monitor_changed_at: Mapped[datetime | None]
-    #: Whether senders may give the key as the parameter `key` of the URL.
+    #: True if senders may give the key as the parameter `key` of the URL.
     accepts_key_in_url: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Time of the first rejected request while an integration rejects all its requests. NULL
     #: otherwise (`domain.alerts.integrations.rejections`).
@@ -95,7 +95,7 @@ class Delivery(Numbered):
     format: Mapped[str] = mapped_column(String(16))
     #: Mapping that the body was parsed with (`domain.alerts.reading.mapping`). NULL if unknown.
     mapping: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    #: Whether a user sent the delivery from the page of the integration.
+    #: True if a user sent the delivery from the page of the integration.
     is_test: Mapped[bool] = mapped_column(default=False)
     received_at: Mapped[datetime]
     #: HTTP status code of the response.
@@ -284,7 +284,7 @@ class Occurrence(Base):
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     #: Rank of the `domain.alerts.storing.lifecycle.Action`.
     action: Mapped[int] = mapped_column(SmallInteger)
-    #: Whether the item is a late report of a resolved alert, which was counted but opened nothing.
+    #: True if the item is a late report of a resolved alert, which was counted but opened nothing.
     is_late: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
@@ -397,7 +397,7 @@ class SavedAlertFilter(Numbered):
     name: Mapped[str] = mapped_column(String(100))
     #: Query arguments of the list's URL.
     query: Mapped[str] = mapped_column(Text)
-    #: Whether the filter is shared with all members who see the project's alerts.
+    #: True if the filter is shared with all members who see the project's alerts.
     is_shared: Mapped[bool] = mapped_column(default=False, server_default=false())
     created_at: Mapped[datetime]
 

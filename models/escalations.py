@@ -25,7 +25,7 @@ class EscalationPolicy(OfNamespace, Numbered):
     __tablename__ = "escalation_policies"
 
     name: Mapped[str] = mapped_column(String(255))
-    #: Whether the policy applies to alerts that match no route. Each project or group has at most
+    #: True if the policy applies to alerts that match no route. Each project or group has at most
     #: one.
     is_default: Mapped[bool]
     #: Steps ordered by time: `{"after": seconds since the start of the round, "targets": [[kind,
@@ -37,7 +37,7 @@ class EscalationPolicy(OfNamespace, Numbered):
     repeat_pause: Mapped[int] = mapped_column(Integer)
     #: Seconds after which an acknowledgement expires. NULL: never.
     acknowledgement_timeout: Mapped[int | None] = mapped_column(Integer)
-    #: Whether an acknowledged alert is triggered again when its severity becomes critical.
+    #: True if an acknowledged alert is triggered again when its severity becomes critical.
     retrigger_when_critical: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -118,7 +118,7 @@ class Escalation(Base):
     #: Time of the next step, the next check of a mute, or the end of an acknowledgement or snooze.
     #: NULL if the escalation has ended.
     next_at: Mapped[datetime | None]
-    #: Whether a mail server or channel has accepted a message of this round.
+    #: True if a mail server or channel has accepted a message of this round.
     has_reached: Mapped[bool]
     #: Time at which the pages of the last step count as failed if none was accepted. NULL if no
     #: page is pending.

@@ -54,7 +54,7 @@ class Identity(Numbered):
     #: the access token. NULL if there is none.
     refresh_token_ciphertext: Mapped[str | None] = mapped_column(Text)
     checked_at: Mapped[datetime | None]
-    #: Whether this identity is the reason why the user is an administrator.
+    #: True if this identity is the reason why the user is an administrator.
     gave_administrator: Mapped[bool] = mapped_column(default=False)
 
     __table_args__ = (

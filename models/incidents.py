@@ -37,13 +37,13 @@ class IncidentRule(Numbered):
     name: Mapped[str] = mapped_column(String(255))
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Whether the incidents of this rule are closed when all of their alerts are resolved.
+    #: True if the incidents of this rule are closed when all of their alerts are resolved.
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether the rule also applies to alerts that a silence or maintenance window mutes.
+    #: True if the rule also applies to alerts that a silence or maintenance window mutes.
     opens_when_silenced: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether the incidents of this rule suppress pages of the alerts that join them.
+    #: True if the incidents of this rule suppress pages of the alerts that join them.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether the rule is active. An inactive rule opens no incidents.
+    #: True if the rule is active. An inactive rule opens no incidents.
     is_active: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -89,7 +89,7 @@ class Incident(Numbered):
     #: Status: triggered, acknowledged or resolved.
     status: Mapped[str] = mapped_column(String(16))
     closes_when_resolved: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether the open alerts of the incident do not page while the incident is acknowledged.
+    #: True if the open alerts of the incident do not page while the incident is acknowledged.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Rule that opened the incident. NULL if a user opened it, or if the rule was deleted.
     rule_id: Mapped[int | None] = refers_to("incident_rules")
@@ -157,7 +157,7 @@ class IncidentNote(Numbered):
     text: Mapped[str] = mapped_column(Text)
     #: Details of the change.
     details: Mapped[dict[str, Any]] = mapped_column(JSON)
-    #: Whether only members with at least the Reporter role can see the comment.
+    #: True if only members with at least the Reporter role can see the comment.
     is_internal: Mapped[bool] = mapped_column(default=False, server_default=false())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

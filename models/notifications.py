@@ -113,9 +113,9 @@ class PageRecipient(Numbered):
     time_zone: Mapped[str] = mapped_column(String(64), default="UTC")
     quiet_from: Mapped[int | None] = mapped_column(SmallInteger)
     quiet_until: Mapped[int | None] = mapped_column(SmallInteger)
-    #: Whether pages about critical alerts are also sent during quiet hours.
+    #: True if pages about critical alerts are also sent during quiet hours.
     critical_breaks_quiet: Mapped[bool] = mapped_column(default=True)
-    #: Whether the recipient is notified when an alert that it was paged for is acknowledged or
+    #: True if the recipient is notified when an alert that it was paged for is acknowledged or
     #: ends.
     wants_follow_ups: Mapped[bool] = mapped_column(default=True)
 
@@ -161,7 +161,7 @@ class Page(Numbered):
     #: Result: `accepted` by a contact, or `failed` at all contacts so far. NULL until then.
     outcome: Mapped[str | None] = mapped_column(String(16))
     outcome_at: Mapped[datetime | None]
-    #: Whether the escalation still has to process the result.
+    #: True if the escalation still has to process the result.
     has_news: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
@@ -195,7 +195,7 @@ class PageMessage(Numbered):
     #: Result: sent, given_up or withdrawn. NULL while the message is queued.
     outcome: Mapped[str | None] = mapped_column(String(16))
     tries: Mapped[int] = mapped_column(Integer, default=0)
-    #: Whether an attempt started whose result is unknown, such as the attempt of a killed worker.
+    #: True if an attempt started whose result is unknown, such as the attempt of a killed worker.
     is_under_way: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: First message of that attempt. Messages of the same attempt are sent again together. NULL if
     #: all attempts are known to have failed.

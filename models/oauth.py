@@ -51,15 +51,15 @@ class Application(Base):
     redirect_uris: Mapped[list[str]] = mapped_column(JSON)
     #: Scopes separated by spaces, in the order of the scope table.
     scopes: Mapped[str] = mapped_column(Text)
-    #: Whether the application is a confidential client (RFC 6749 section 2.1).
+    #: True if the application is a confidential client (RFC 6749 section 2.1).
     confidential: Mapped[bool] = mapped_column(default=True)
     require_pkce: Mapped[bool] = mapped_column(default=False)
-    #: Whether an administrator trusts the application. Its users are not asked for consent.
+    #: True if an administrator trusts the application. Its users are not asked for consent.
     trusted: Mapped[bool] = mapped_column(default=False)
-    #: Whether the application belongs to the instance instead of its owner. All administrators
+    #: True if the application belongs to the instance instead of its owner. All administrators
     #: manage it.
     is_instance_wide: Mapped[bool] = mapped_column(default=False)
-    #: Whether the device and password grants also issue refresh tokens.
+    #: True if the device and password grants also issue refresh tokens.
     refresh_for_devices: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime | None]
@@ -71,9 +71,9 @@ class Application(Base):
     )
     #: Time at which the hash was computed. NULL: when the application was created.
     keyed_at: Mapped[datetime | None]
-    #: Whether the application's tokens must be DPoP-bound (RFC 9449).
+    #: True if the application's tokens must be DPoP-bound (RFC 9449).
     require_dpop: Mapped[bool] = mapped_column(default=False)
-    #: Whether to omit `iss` (RFC 9207) from authorization responses. Applications written for
+    #: True if to omit `iss` (RFC 9207) from authorization responses. Applications written for
     #: GitLab treat it as an error.
     omit_iss: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Grant types with an administrator's permission, for grants that require it, separated by
@@ -91,7 +91,7 @@ class Application(Base):
     refresh_idle_days: Mapped[int | None] = mapped_column(SmallInteger)
     refresh_longest_days: Mapped[int | None] = mapped_column(SmallInteger)
     name_key: Mapped[str | None] = folded()
-    #: Whether the application has a service account.
+    #: True if the application has a service account.
     service_account: Mapped[bool] = column_property(
         exists()
         .where(ServiceAccount.application_id == id)  # noqa: A003 - the column above
@@ -225,9 +225,9 @@ class AccessToken(Numbered):
     last_used_address: Mapped[str | None] = mapped_column(String(64))
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: Whether the token keeps administrator access because it is older than the scope `admin_mode`.
+    #: True if the token keeps administrator access because it is older than the scope `admin_mode`.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether the token was exchanged for another token (RFC 8693).
+    #: True if the token was exchanged for another token (RFC 8693).
     is_exchanged: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (
@@ -271,7 +271,7 @@ class PersonalAccessToken(Numbered):
     authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
-    #: Whether the token keeps administrator access because it is older than the scope `admin_mode`.
+    #: True if the token keeps administrator access because it is older than the scope `admin_mode`.
     keeps_admin_mode: Mapped[bool] = mapped_column(default=False, server_default=false())
 
     __table_args__ = (

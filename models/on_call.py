@@ -105,7 +105,7 @@ class OnCallOverride(Numbered):
     user_id: Mapped[int] = belongs_to("users", index=True)
     #: User whose shifts are replaced. NULL: all users.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
-    #: Whether all other users stay on call.
+    #: True if all other users stay on call.
     in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)

@@ -91,9 +91,9 @@ class Project(Numbered):
     feature_flags_access_level: Mapped[str] = _access_level()
     infrastructure_access_level: Mapped[str] = _access_level()
     monitor_access_level: Mapped[str] = _access_level()
-    #: Whether CI job tokens of this project reach other projects only if those allow it.
+    #: True if CI job tokens of this project reach other projects only if those allow it.
     limits_job_token_to_others: Mapped[bool] = mapped_column(default=False, server_default=false())
-    #: Whether CI job tokens of other projects reach this project only if it allows them.
+    #: True if CI job tokens of other projects reach this project only if it allows them.
     limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
     #: Highest deployment number that was ever assigned.
     last_deployment_iid: Mapped[int] = mapped_column(default=0, server_default=text("0"))

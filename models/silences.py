@@ -80,5 +80,5 @@ class FlapSetting(Base):
     #: Minutes within which a new opening continues an acknowledged alert. It pages only if it stays
     #: open for as many minutes. 0: it pages immediately.
     reopen_minutes: Mapped[int]
-    #: Whether flapping critical alerts are held back as well.
+    #: True if flapping critical alerts are held back as well.
     holds_critical: Mapped[bool] = mapped_column(default=False, server_default=false())

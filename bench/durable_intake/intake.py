@@ -114,7 +114,7 @@ class Account:
 
     @property
     def is_sound(self) -> bool:
-        """Whether each acknowledged alert is stored once, and no alert is stored twice."""
+        """True if each acknowledged alert is stored once, and no alert is stored twice."""
         return self.acknowledged > 0 and not self.lost and not self.doubled
 
 

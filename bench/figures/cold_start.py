@@ -31,7 +31,7 @@ class ColdStart:
     """The cold starts with one type of database."""
 
     database: str
-    #: Whether the database had tables and data before the start.
+    #: True if the database had tables and data before the start.
     is_filled: bool
     #: Seconds until the first correct response, for each start.
     seconds: Sequence[float]

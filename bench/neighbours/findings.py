@@ -34,7 +34,7 @@ class Finding:
 
     @property
     def is_met(self) -> bool:
-        """Whether the ratio meets the goal."""
+        """True if the ratio meets the goal."""
         return self.ratio <= GOAL
 
     @property
@@ -83,7 +83,7 @@ class Neighbourhood:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each request had correct responses, and all recovered from the freeze."""
+        """True if each request had correct responses, and all recovered from the freeze."""
         served = all(any(each.right for each in one.alone) for one in self.findings)
         waits = [each for one in self.stillnesses for each in one.waits]
         return served and all(each.back_after is not None for each in waits)

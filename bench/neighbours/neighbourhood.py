@@ -56,7 +56,7 @@ class Options:
     seconds: int
     still_seconds: float
     sizes: Sizes
-    #: Whether everything is measured at full size, except for the number of paged users.
+    #: True if everything is measured at full size, except for the number of paged users.
     is_full: bool
 
 

@@ -72,7 +72,7 @@ class Large:
     select: str
     #: Function that returns how many numbers the rows are generated from. The first number is 1.
     count: Callable[[Sizes], int]
-    #: Whether the triggers of the table run, which is fast for few rows.
+    #: True if the triggers of the table run, which is fast for few rows.
     with_triggers: bool = False
 
     def statement(self, sizes: Sizes, ids: Mapping[str, int]) -> str:

@@ -57,9 +57,9 @@ class ScaleOptions:
     rounds: int
     seconds: int
     hosts: int
-    #: Whether to pin each host to one core.
+    #: True if to pin each host to one core.
     pin: bool
-    #: Whether to report results from a busy machine.
+    #: True if to report results from a busy machine.
     anyway: bool
 
 

@@ -35,7 +35,7 @@ class ScaleReport:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all accepted alerts are stored, each with a unique number."""
+        """True if all accepted alerts are stored, each with a unique number."""
         return self.answered <= self.stored == self.numbers
 
 

@@ -28,7 +28,7 @@ class Wrong:
     at: float
     what: str
     said: str
-    #: Whether a web process was killed during the request or shortly before it.
+    #: True if a web process was killed during the request or shortly before it.
     after_kill: bool
 
 

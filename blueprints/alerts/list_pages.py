@@ -108,7 +108,7 @@ class AlertList(ABC):
 
     @property
     def selects(self) -> bool:
-        """Whether the viewer may select alerts to change in this list.
+        """True if the viewer may select alerts to change in this list.
 
         In the list of all projects, alerts that the viewer may not change stay as they are.
         """
@@ -215,7 +215,7 @@ class AlertList(ABC):
 
     @property
     def has_others(self) -> bool:
-        """Whether more alerts match than this page shows."""
+        """True if more alerts match than this page shows."""
         return bool(self.page.next_url or self.page.previous_url)
 
     @property

@@ -32,7 +32,7 @@ class Reader:
     #: Name and URL of the object that the values belong to. None if the guide shows placeholders.
     name: str | None = None
     url: str | None = None
-    #: Whether the query names something that does not exist or that the reader may not see.
+    #: True if the query names something that does not exist or that the reader may not see.
     is_refused: bool = False
     #: Scopes that the guide needs and the application lacks, and the page that adds them.
     missing_scopes: tuple[str, ...] = ()

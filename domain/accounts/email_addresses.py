@@ -41,7 +41,7 @@ _TAKEN = "Another user has this e-mail address."
 class Letterhead(Sign):
     """The sender details and signature of messages about addresses."""
 
-    #: Whether there is a mail server. Without one, no messages are queued, and administrators
+    #: True if there is a mail server. Without one, no messages are queued, and administrators
     #: confirm addresses.
     has_mail_server: bool
 
@@ -66,7 +66,7 @@ class WaitingAddress:
     user_id: int
     username: str
     email: str
-    #: Whether the address will replace the current address of the account.
+    #: True if the address will replace the current address of the account.
     is_new: bool
     asked_at: datetime
 

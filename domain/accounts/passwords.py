@@ -67,7 +67,7 @@ class PasswordCheckResult:
     """The result of a password check."""
 
     is_right: bool
-    #: Whether the hash has outdated parameters, or was created without normalization.
+    #: True if the hash has outdated parameters, or was created without normalization.
     is_hash_outdated: bool
 
 

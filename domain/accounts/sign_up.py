@@ -37,7 +37,7 @@ class SignUpPolicy:
     mode: str
     #: Allowed domains of email addresses. Empty if all are allowed.
     domains: frozenset[str] = frozenset()
-    #: Whether an invitation to a project or group is sufficient in every mode.
+    #: True if an invitation to a project or group is sufficient in every mode.
     takes_invited: bool = False
 
     @property

@@ -39,9 +39,9 @@ class UserQuery(PagedQuery, GitLabQuery):
     exclude_humans: bool = False
     created_after: GivenTimeOrDay | None = None
     created_before: GivenTimeOrDay | None = None
-    #: Whether only administrators are listed. This filter and the next two are for administrators.
+    #: True if only administrators are listed. This filter and the next two are for administrators.
     admins: bool = False
-    #: Whether only users without any membership are listed.
+    #: True if only users without any membership are listed.
     without_projects: bool = False
     two_factor: Literal["enabled", "disabled"] | None = None
     order_by: Literal["id", "name", "username", "created_at", "updated_at"] = "id"
@@ -314,7 +314,7 @@ class CurrentUser(Resource):
     #: Time at which the email address was confirmed. null if it never was.
     confirmed_at: Time | None
     last_sign_in_at: Time | None
-    #: Whether the user is an administrator. Omitted for other users.
+    #: True if the user is an administrator. Omitted for other users.
     is_admin: Literal[True] = True
 
 

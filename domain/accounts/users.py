@@ -71,10 +71,10 @@ class UserView:
     state: str
     must_change_password: bool
     password_changed_at: datetime | None
-    #: Whether the account can be found by its address. False if the address is shared since before
+    #: True if the account can be found by its address. False if the address is shared since before
     #: addresses had to be unique.
     is_found_by_email: bool
-    #: Whether the account has a password. False if it uses only a provider or a passkey.
+    #: True if the account has a password. False if it uses only a provider or a passkey.
     has_password: bool = True
     #: Time at which the email address was confirmed. None if it never was.
     email_confirmed_at: datetime | None = None
@@ -106,7 +106,7 @@ class NewUser:
     is_admin: bool = False
     must_change_password: bool = False
     time_zone: str = "UTC"
-    #: Whether an administrator or a provider vouches for the email address.
+    #: True if an administrator or a provider vouches for the email address.
     is_email_confirmed: bool = False
     #: Initial state: ACTIVE or PENDING.
     state: str = ACTIVE

@@ -124,7 +124,7 @@ class DeploymentInTime:
 
     deployment: Deployment
     alerts: int = 0
-    #: Whether older alerts were left out of the count.
+    #: True if older alerts were left out of the count.
     has_more: bool = False
     first_alert: StartedAlert | None = field(default=None)
 

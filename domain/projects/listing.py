@@ -155,7 +155,7 @@ class ProjectFilter:
     #: Id of a user who owns the projects, by a direct or an inherited role.
     owner_id: int | None = None
     search: str = ""
-    #: Whether the search includes the paths of the groups above.
+    #: True if the search includes the paths of the groups above.
     searches_groups: bool = False
     visibility: str | None = None
     is_archived: bool | None = None
@@ -180,7 +180,7 @@ class GroupFilter:
     search: str = ""
     without: tuple[int, ...] = ()
     visibility: str | None = None
-    #: Whether the list includes personal namespaces.
+    #: True if the list includes personal namespaces.
     with_personal: bool = False
 
 

@@ -32,7 +32,7 @@ class MemberFilter:
     search: str = ""
     user_ids: Sequence[int] = ()
     without: Sequence[int] = ()
-    #: Whether only direct members are listed.
+    #: True if only direct members are listed.
     is_direct: bool = False
 
 
@@ -201,7 +201,7 @@ class _GroupAround(NamedTuple):
     #: Maximum role of its members here, and the day on which it ends.
     most: Role = Role.OWNER
     until: date | None = None
-    #: Whether the group shares the project. Custom roles count only in groups above.
+    #: True if the group shares the project. Custom roles count only in groups above.
     is_shared: bool = False
 
 

@@ -75,7 +75,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
     owned: bool = False
     min_access_level: LeastLevel | None = None
     top_level_only: bool = False
-    #: Whether groups without membership are listed. `false` returns only groups of which the caller
+    #: True if groups without membership are listed. `false` returns only groups of which the caller
     #: is a member.
     all_available: bool = True
     skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split)] = ()
@@ -150,7 +150,7 @@ class GroupChange(Body):
     #: Last part of the full path. URLs with the former path still work.
     path: Name | None = None
     description: Description | None = None
-    #: Whether members need a second factor. Applies to members of the groups above, of the
+    #: True if members need a second factor. Applies to members of the groups above, of the
     #: subgroups and of the projects as well.
     require_two_factor_authentication: bool | None = None
     #: Grace period in hours, from the start of the requirement or of the membership.
@@ -209,7 +209,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
 
     #: Text to search for in names and in the last part of paths.
     search: Search = ""
-    #: Whether only projects of which the caller is a member are listed.
+    #: True if only projects of which the caller is a member are listed.
     membership: bool = False
     owned: bool = False
     min_access_level: LeastLevel | None = None
@@ -217,9 +217,9 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     archived: bool | None = None
     #: Filter for archived projects: `true` leaves them out, `false` returns only them.
     active: bool | None = None
-    #: Whether the search includes the names of the groups above a project.
+    #: True if the search includes the names of the groups above a project.
     search_namespaces: bool = False
-    #: Whether each project has only the basic fields.
+    #: True if each project has only the basic fields.
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None

@@ -59,9 +59,9 @@ class Namespace:
 class JobTokenScope(Resource):
     """The limits of a project's job tokens, for the external CI that issues them."""
 
-    #: Whether job tokens of other projects need this project's permission to access it.
+    #: True if job tokens of other projects need this project's permission to access it.
     inbound_enabled: bool
-    #: Whether job tokens of this project access only projects that allow it.
+    #: True if job tokens of this project access only projects that allow it.
     outbound_enabled: bool
 
 

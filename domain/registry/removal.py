@@ -130,7 +130,7 @@ class TagRemoval:
     """A tag and how it is removed in the registry."""
 
     tag: TagView
-    #: Whether other tags refer to the image, so that it is kept.
+    #: True if other tags refer to the image, so that it is kept.
     is_shared: bool
 
 

@@ -107,7 +107,7 @@ class RepositoryView:
     path: str
     created_at: datetime
     tags_count: int
-    #: Whether the worker is going to delete the repository.
+    #: True if the worker is going to delete the repository.
     is_going: bool = False
     #: Reason why the worker could not delete the repository or its tags yet.
     failure: str | None = None

@@ -147,7 +147,7 @@ class Change:
     after: str
     #: Replacement for the affected interface.
     replacement: str
-    #: Whether this service has the interface, and so both behaviors.
+    #: True if this service has the interface, and so both behaviors.
     hosted: bool = False
     #: Status code of a rejected request.
     status: int = 400
@@ -157,10 +157,10 @@ class Change:
     end_of_support: str | None = None
     #: Former names of request attributes, with the names that take their values before the release.
     renamed: Mapping[str, tuple[str, ...]] | None = None
-    #: Whether the change is a security rule, a limit or an expiry, which no request header can
+    #: True if the change is a security rule, a limit or an expiry, which no request header can
     #: relax.
     is_strict: bool = False
-    #: Whether this service applies the change in earlier releases as well.
+    #: True if this service applies the change in earlier releases as well.
     is_always_applied: bool = False
 
     @cached_property

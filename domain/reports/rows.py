@@ -67,7 +67,7 @@ class StatusEntry:
     at: datetime
     #: User name of the author. Empty for the command line.
     by: str
-    #: Whether the service changed the status because the sender was silent.
+    #: True if the service changed the status because the sender was silent.
     is_by_itself: bool
 
 

@@ -231,8 +231,7 @@ _KEY = "asked_provider"
 def send_to_provider(slug: str, *, next_page: str, connects: bool) -> ResponseReturnValue:
     """Redirect to an identity provider; after sign-in, the user returns to the given page.
 
-    Users who are already signed in have to sign in again at the provider. Raise ProviderError if
-    the request to the provider cannot be started.
+    Signed-in users have to sign in again there. Raise ProviderError if the request cannot start.
     """
     mine = get_current_user().sign_in_id if current_user.is_authenticated else None
     asked = Asked(

@@ -59,7 +59,7 @@ class Entry:
     start: str
     end: str
     people: tuple[UserReference, ...]
-    #: Whether an override or a swap changed the users.
+    #: True if an override or a swap changed the users.
     is_changed: bool
 
     @property
@@ -74,7 +74,7 @@ class Day:
 
     day: date
     is_today: bool
-    #: Whether the day belongs to the month that is shown.
+    #: True if the day belongs to the month that is shown.
     is_inside: bool
     entries: tuple[Entry, ...]
 

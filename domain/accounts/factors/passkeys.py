@@ -90,7 +90,7 @@ class Assertion:
     """A verified assertion."""
 
     sign_count: int
-    #: Whether the key is bound to its device and not synchronized to other devices.
+    #: True if the key is bound to its device and not synchronized to other devices.
     is_bound_to_device: bool
 
 

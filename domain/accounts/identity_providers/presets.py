@@ -16,11 +16,11 @@ class Preset:
     example: str = "https://login.example.com"
     scopes: str = "openid profile email"
     groups_claim: str = "groups"
-    #: Whether addresses count as verified if the ID token does not specify it.
+    #: True if addresses count as verified if the ID token does not specify it.
     vouches_for_email: bool = False
     #: Additional parameters of the authorization request, such as those for a refresh token.
     parameters: Mapping[str, str] = field(default_factory=dict)
-    #: Whether the provider returns ID tokens, with claims of groups and second factors.
+    #: True if the provider returns ID tokens, with claims of groups and second factors.
     is_openid: bool = True
     #: Notes for the administrator.
     hint: str = ""

@@ -63,7 +63,7 @@ class Asked:
     number: str = field(repr=False)
     slug: str
     asked_at: datetime
-    #: Whether the user has to sign in at the provider again.
+    #: True if the user has to sign in at the provider again.
     is_again: bool
     #: Id of the current sign-in of a user who connects an account. None for a sign-in.
     sign_in_id: int | None

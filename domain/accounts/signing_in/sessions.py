@@ -38,7 +38,7 @@ class Authentication:
     identity_id: int | None = None
     #: Time of an earlier sign-in at the provider. None if the user has just signed in.
     authenticated_at: datetime | None = None
-    #: Whether the time is known: some providers do not return it.
+    #: True if the time is known: some providers do not return it.
     is_proof: bool = True
 
     def and_then(self, method: str) -> Self:
@@ -69,7 +69,7 @@ class LiveSignIn:
 
     id: int
     created_at: datetime
-    #: Whether the user verifiably authenticated at `created_at`.
+    #: True if the user verifiably authenticated at `created_at`.
     is_proof: bool
     methods: tuple[str, ...]
     user: UserView
@@ -160,7 +160,7 @@ class OpenSignIn:
     address: str | None
     #: Value of the User-Agent header.
     user_agent: str | None
-    #: Whether the sign-in belongs to the current request.
+    #: True if the sign-in belongs to the current request.
     is_this: bool
 
 

@@ -60,7 +60,7 @@ class MailServer:
     port: int
     user: str = ""
     password: str = field(default="", repr=False)
-    #: Whether TLS is used from the first byte (RFC 8314). Otherwise, STARTTLS is used (RFC 3207).
+    #: True if TLS is used from the first byte (RFC 8314). Otherwise, STARTTLS is used (RFC 3207).
     has_implicit_tls: bool = False
     #: PEM file with certificate authorities that are trusted in addition to the system's.
     trusted_ca_file: Path | None = None

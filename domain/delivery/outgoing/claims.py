@@ -85,7 +85,7 @@ class Failure:
     failures: int
     failing_since: datetime
     next_try_at: datetime
-    #: Whether the message is moved behind later messages.
+    #: True if the message is moved behind later messages.
     sets_aside: bool = False
 
 

@@ -55,7 +55,7 @@ class Found(NamedTuple):
     change: Change
     line: int
     reason: str
-    #: Whether the call was read with everything that determines the result. False if only a name
+    #: True if the call was read with everything that determines the result. False if only a name
     #: was found, or if parameters are known only at run time.
     is_certain: bool = True
 
@@ -69,7 +69,7 @@ class Finding:
     line: int
     #: Description without any value of the content.
     reason: str
-    #: Whether the call was read with everything that determines the result.
+    #: True if the call was read with everything that determines the result.
     is_certain: bool
 
     @property
@@ -97,7 +97,7 @@ class Report:
     kind: str
     #: Findings in the order of their lines.
     findings: Sequence[Finding]
-    #: Whether some findings were left out.
+    #: True if some findings were left out.
     is_cut: bool
 
 

@@ -163,7 +163,7 @@ class Known:
 
     #: Values by name. None for a value that is known only at run time.
     values: dict[str, str | None] = field(default_factory=dict)
-    #: Whether there may be other parameters.
+    #: True if there may be other parameters.
     is_open: bool = False
 
     def add_query(self, text: str) -> None:
@@ -291,10 +291,10 @@ class Request:
     body: str = ""
     #: Form fields that are known individually.
     form: Mapping[str, str] = field(default_factory=dict)
-    #: Whether the body is known. False if only the request line is known.
+    #: True if the body is known. False if only the request line is known.
     has_body: bool = True
     headers: frozenset[str] = frozenset()
-    #: Whether the host belongs to the service.
+    #: True if the host belongs to the service.
     is_own_host: bool = True
 
     @property
@@ -368,7 +368,7 @@ class Reason(NamedTuple):
     """The reason why a request is affected."""
 
     text: str
-    #: Whether everything that determines the result is known.
+    #: True if everything that determines the result is known.
     is_certain: bool = True
 
 

@@ -273,7 +273,7 @@ class Command(NamedTuple):
     """A command as a list of words."""
 
     words: Sequence[Word]
-    #: Whether the command reads the output of the previous command.
+    #: True if the command reads the output of the previous command.
     is_behind_pipe: bool
 
 

@@ -29,9 +29,9 @@ class Token(NamedTuple):
     #: Content. For a text, it is the part between the quotes.
     text: str
     line: int
-    #: Whether a text may contain placeholders in braces.
+    #: True if a text may contain placeholders in braces.
     is_template: bool = False
-    #: Whether the text has no closing quote.
+    #: True if the text has no closing quote.
     is_open: bool = False
 
 

@@ -40,7 +40,7 @@ class ConsumerView:
     #: Id of the group or project whose token it is.
     group_id: int | None = None
     project_id: int | None = None
-    #: Whether the consumer can still make calls.
+    #: True if the consumer can still make calls.
     is_live: bool = True
 
 

@@ -73,7 +73,7 @@ class Period:
     running: Release
     #: Last release whose changes are included. None for all.
     until: Release | None = None
-    #: Whether changes of the running release and earlier ones are excluded.
+    #: True if changes of the running release and earlier ones are excluded.
     is_ahead: bool = False
 
     def has(self, change: Change, certainty: Certainty) -> bool:
