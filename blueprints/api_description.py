@@ -45,7 +45,7 @@ class _Written(NamedTuple):
 @Description(name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True)
 @open_to_anyone.but(cross_origin=CorsPolicy(), is_heavy=True)
 def openapi() -> Response:
-    """Return this description."""
+    """Return the OpenAPI description of the API."""
     written = services().live_settings.derived(_write)
     response = written_json_response(written.content)
     response.headers["Cache-Control"] = "public, no-cache"
@@ -60,8 +60,8 @@ def graphql() -> Response:
     """Return a GraphQL error that refers to the REST API."""
     differences = public_url(url_for("help_pages.document", name="differences-from-gitlab"))
     message = (
-        f"There is no GraphQL API here. The REST API has the alerts, too: {public_url('/api/v4')}; "
-        f"{differences} has what else differs from GitLab."
+        f"There is no GraphQL API. Use the REST API at {public_url('/api/v4')}. The differences "
+        f"from GitLab are listed at {differences}."
     )
     return json_response({"errors": [{"message": message}]}, status=HTTPStatus.NOT_FOUND)
 

@@ -53,6 +53,6 @@ alert_deliveries.bind("POST", "/replay", delivery_actions.replay_deliveries, sta
 @answers_with(file="application/octet-stream")
 @operation("alert_deliveries.body")
 def body(project: ProjectView, integration_id: int, delivery_id: int) -> Response:
-    """Return the body of a delivery, as it was received."""
+    """Return the body of a delivery as it was received."""
     integration = get_receiver(work(), project, integration_id)
     return payload_file(get_body(integration.id, delivery_id, session=db.session()))

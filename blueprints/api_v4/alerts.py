@@ -50,7 +50,7 @@ alerts.bind("POST", f"{_ONE}/renew", manual_actions.renew_acknowledgement, statu
 @answers_with(json="application/json", csv="text/csv")
 @operation("alerts.download", query=AlertExportQuery).but(is_heavy=True)
 def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Response:
-    """Export the alerts that match the filters, as a file."""
+    """Export the matching alerts of a project as JSON or CSV."""
     wanted = query.of_project(project.id)
     return alert_file(wanted, query.order, path=project.path, kind=kind)
 
@@ -59,7 +59,7 @@ def download(project: ProjectView, query: AlertExportQuery, kind: str) -> Respon
 @answers_with(file="application/octet-stream")
 @operation("alerts.payload")
 def payload(project: ProjectView, iid: int) -> Response:
-    """Return the payload of an alert, as it was received."""
+    """Return the payload of an alert as it was received."""
     return payload_file(get_payload(project.id, iid, session=db.session()))
 
 
@@ -85,7 +85,7 @@ def of_group(group: GroupView, query: ProjectsAlertQuery) -> Found[ProjectAlert]
 @answers_with(json="application/json", csv="text/csv")
 @operation("alert_lists.download_of_group", query=ProjectsAlertExportQuery).but(is_heavy=True)
 def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: str) -> Response:
-    """Export the alerts of a group that match the filters, as a file."""
+    """Export the matching alerts of a group as JSON or CSV."""
     wanted = query.of_projects(projects_of_group(group.id))
     return alert_file(wanted, query.order, path=group.path, kind=kind)
 
@@ -93,7 +93,7 @@ def download_of_group(group: GroupView, query: ProjectsAlertExportQuery, kind: s
 @alert_lists.get(_MINE)
 @operation("alert_lists.mine", query=ProjectsAlertQuery, returns=ProjectAlert).but(is_heavy=True)
 def mine(viewer: Viewer, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
-    """List the alerts of all projects in which the user can see alerts."""
+    """List the alerts of all projects in which the caller can see alerts."""
     return _listed(query, projects_of_member(viewer, session=db.session()))
 
 
@@ -101,7 +101,7 @@ def mine(viewer: Viewer, query: ProjectsAlertQuery) -> Found[ProjectAlert]:
 @answers_with(json="application/json", csv="text/csv")
 @operation("alert_lists.download_mine", query=ProjectsAlertExportQuery).but(is_heavy=True)
 def download_mine(viewer: Viewer, query: ProjectsAlertExportQuery, kind: str) -> Response:
-    """Export the alerts of all projects that match the filters, as a file."""
+    """Export the matching alerts of all projects as JSON or CSV."""
     wanted = query.of_projects(projects_of_member(viewer, session=db.session()))
     return alert_file(wanted, query.order, path="all-projects", kind=kind)
 

@@ -23,5 +23,5 @@ namespace_audit_events.bind_usual(actions, "/<int:event_id>")
 @answers_with(csv="text/csv", jsonl="application/jsonl")
 @operation("audit_events.download", query=AuditEventFilters).but(is_heavy=True)
 def download(query: AuditEventFilters, extension: str) -> Response:
-    """Export the events that match the filters, as a file."""
+    """Export the matching audit events as CSV or JSON Lines."""
     return event_file(query.wanted, kind=extension)

@@ -15,7 +15,7 @@ commits = Resources("commits", __name__, url_prefix="/projects/<path:reference>/
 @refuses_with(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 @operation("commits.show", query=CommitQuery, returns=RepositoryCommit)
 def show(project: ProjectView, revision: str, query: CommitQuery) -> RepositoryCommit:
-    """Show a commit of the repository.
+    """Show a commit of a project's repository.
 
     The commit must have been pushed. A commit that only has statuses is not found.
     """

@@ -40,7 +40,7 @@ def version() -> Version:
 @instance.get("/metadata")
 @operation("instance.metadata", returns=Metadata)
 def metadata() -> Metadata:
-    """Show the running release in the extended form."""
+    """Show the metadata of the instance."""
     return Metadata(**_running())
 
 
@@ -70,7 +70,10 @@ def show() -> Resource:
     returns=InstanceSettings | InstanceSettingsOfRelease,
 )
 def change(body: Body) -> Resource:
-    """Change settings, which every process applies within a second."""
+    """Change the settings of the instance.
+
+    Every process applies the new settings within a second.
+    """
     session = db.session()
     release = changed_settings(body).get("release")
     rehearsal = rehearse_change(release, settings_now(session=session), session=session, now=now())

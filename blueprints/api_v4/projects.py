@@ -74,9 +74,10 @@ runners = Blueprint("runners", __name__)
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.register", status=HTTPStatus.GONE)
 def register() -> None:
-    """Register a runner with a registration token, until release 17.0.
+    """Register a runner with a registration token (until release 17.0).
 
-    Registration tokens and their arguments are removed in release 17.0.
+    This service has no runners, so the response is 404. From release 17.0 on, requests with a
+    registration token or runner arguments return 410.
     """
     raise _no_runners()
 
@@ -85,7 +86,10 @@ def register() -> None:
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.reset_token", status=HTTPStatus.GONE)
 def reset_token() -> None:
-    """Reset the registration token of the instance, until release 18.0."""
+    """Reset the registration token of the instance (until release 18.0).
+
+    This service has no runners, so the response is 404, and 410 from release 18.0 on.
+    """
     raise _no_runners()
 
 
@@ -93,7 +97,10 @@ def reset_token() -> None:
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.reset_project_token", status=HTTPStatus.GONE)
 def reset_project_token() -> None:
-    """Reset the registration token of a project, until release 18.0."""
+    """Reset the registration token of a project (until release 18.0).
+
+    This service has no runners, so the response is 404, and 410 from release 18.0 on.
+    """
     raise _no_runners()
 
 
@@ -101,7 +108,10 @@ def reset_project_token() -> None:
 @refuses_with(HTTPStatus.NOT_FOUND)
 @operation("runners.reset_group_token", status=HTTPStatus.GONE)
 def reset_group_token() -> None:
-    """Reset the registration token of a group, until release 18.0."""
+    """Reset the registration token of a group (until release 18.0).
+
+    This service has no runners, so the response is 404, and 410 from release 18.0 on.
+    """
     raise _no_runners()
 
 

@@ -65,6 +65,9 @@ def _is_by_key(query: TagListQuery) -> bool:
     if query.pagination != "keyset":
         return _OFFSET_PAGINATION.applies_in(requested_release())
     if query.page != 1:
-        message = "page can only be 1: follow the link with rel=next to the next page"
+        message = (
+            "`page` must be 1 with keyset pagination. Follow the link with rel=next to the next "
+            "page."
+        )
         raise QueryError(message, field="page")
     return True

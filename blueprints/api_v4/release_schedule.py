@@ -58,7 +58,7 @@ def list_changes(query: ReleaseChangeQuery, bearer: Bearer | None) -> Found[Rele
 def create(body: ReleaseCheckBody) -> ReleaseCheck:
     """Check what a release breaks in a configuration or script.
 
-    The content is not stored and not returned.
+    The content is neither stored nor returned.
     """
     is_anonymous = g.get("limited_user_id") is None
     report = run_check(body.name, body.content, body.target, is_anonymous=is_anonymous)
@@ -68,7 +68,11 @@ def create(body: ReleaseCheckBody) -> ReleaseCheck:
 @api_usage.get("", endpoint="index")
 @operation("api_usage.index", query=UsageQuery, returns=UsageResource)
 def list_usage(query: UsageQuery, viewer: Viewer) -> Found[UsageResource]:
-    """List the calls of the caller's tokens and applications that scheduled changes affect."""
+    """List the API calls that scheduled changes affect.
+
+    The list contains the calls of the caller's tokens and applications. For administrators,
+    `scope=all` lists the calls of the whole instance.
+    """
     moment, session = now(), db.session()
     period = whole_period(settings(), moment)
     if query.scope == "mine":
@@ -76,6 +80,7 @@ def list_usage(query: UsageQuery, viewer: Viewer) -> Found[UsageResource]:
     elif viewer.is_admin:
         found = uses_of_instance(period, session=session, now=moment)
     else:
-        raise ForbiddenError("Only administrators of the instance can see all calls.")
+        message = "Only administrators can list the calls of the whole instance."
+        raise ForbiddenError(message)
     shown = found[query.offset : query.offset + query.size]
     return Found(items=[UsageResource.of(each) for each in shown], total=len(found))

@@ -27,7 +27,7 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 @answers_with(md="text/markdown", csv="text/csv")
 @operation("on_call_reports.download", query=ReportQuery).but(is_heavy=True)
 def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
-    """Export a report as Markdown, or its pages as CSV."""
+    """Export an on-call report as Markdown, or its pages as CSV."""
     return text_file(actions.write_report(work(), holder, query, file_type), f"report.{file_type}")
 
 
@@ -35,7 +35,7 @@ def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
 @answers_with(file="text/csv")
 @operation("on_call_reports.download_figures", query=ReportQuery).but(is_heavy=True)
 def download_figures(holder: Holder, query: ReportQuery) -> Response:
-    """Export the figures of a report as CSV."""
+    """Export the figures of an on-call report as CSV."""
     return text_file(actions.write_figures(work(), holder, query), "figures.csv")
 
 
@@ -48,5 +48,5 @@ incident_documents.bind("PUT", "/document", documents.change_document)
 @answers_with(file="text/markdown")
 @operation("incident_documents.download")
 def download_document(project: ProjectView, iid: int) -> Response:
-    """Export the post-incident document in Markdown."""
+    """Export the post-incident document as Markdown."""
     return text_file(documents.write_document(work(), project, iid), f"incident-{iid}.md")

@@ -39,14 +39,14 @@ _OFFSET_PAGINATION = BY_ID["users-offset-pagination"]
 @users.get("/user")
 @ready_operation("users.current", returns=CurrentUser)
 def current(bearer: Bearer) -> dict[str, object]:
-    """Show the user of the token."""
+    """Show the current user."""
     return bearer.profile.as_json(settings().base_url)
 
 
 @users.put("/user")
 @operation("users.rename_current", body=NameBody, returns=CurrentUser)
 def rename_current(bearer: Bearer, body: NameBody) -> Response:
-    """Change the name of the user of the token."""
+    """Change the name of the current user."""
     own_account.rename(work(), body)
     return json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
 
@@ -54,9 +54,9 @@ def rename_current(bearer: Bearer, body: NameBody) -> Response:
 @users.get("/user/keys")
 @operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
 def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
-    """List the SSH keys of the user.
+    """List the SSH keys of the current user.
 
-    The list is always empty because Git requires HTTP.
+    The list is always empty, because Git repositories are available only over HTTP.
     """
     del query
     return Found(items=[], total=0)
@@ -65,10 +65,13 @@ def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
 @users.get("/users")
 @operation("users.index", query=UserQuery, returns=Account | User, limit=Family.USERS)
 def index(query: UserQuery) -> Found[Account] | Found[User]:
-    """List users with an active account, or all accounts for administrators."""
+    """List users.
+
+    Administrators get all accounts, other callers only active ones.
+    """
     if _OFFSET_PAGINATION.applies_in(requested_release()):
         if query.order_by != "id":
-            message = "order_by can only be id: this list has no numbered pages any more."
+            message = "`order_by` must be id, because this list no longer has numbered pages."
             raise QueryError(message, field="order_by")
         query = query.model_copy(update={"pagination": "keyset"})
     found = actions.list_users(work(), query)
@@ -81,9 +84,10 @@ def index(query: UserQuery) -> Found[Account] | Found[User]:
 @users.get("/users/<string:user>/projects")
 @operation("users.projects", query=ProjectQuery, returns=Project, limit=Family.PROJECTS)
 def projects(query: ProjectQuery, user: str) -> Found[Project]:
-    """List the projects of a user that the caller is a member of.
+    """List the projects that a user owns.
 
-    The user is given by id or user name. Administrators see all of the user's projects.
+    The user is given by id or user name. Administrators get all projects of the user, other
+    callers only the projects that they are members of.
     """
     owner_id = _id_of(user)
     actions.show_user(work(), owner_id)
