@@ -60,8 +60,8 @@ def graphql() -> Response:
     """Return a GraphQL error that refers to the REST API."""
     differences = public_url(url_for("help_pages.document", name="differences-from-gitlab"))
     message = (
-        f"There is no GraphQL API. Use the REST API at {public_url('/api/v4')}. The differences "
-        f"from GitLab are listed at {differences}."
+        f"There is no GraphQL API. Use the REST API at {public_url('/api/v4')}. See {differences} "
+        "for other differences from GitLab."
     )
     return json_response({"errors": [{"message": message}]}, status=HTTPStatus.NOT_FOUND)
 

@@ -128,9 +128,10 @@ def _gunzipped(raw: Iterator[bytes]) -> Iterator[bytes]:
                 yield unpacker.decompress(rest, _MOST_AT_ONCE)
                 rest = unpacker.unconsumed_tail
             if unpacker.unused_data:
-                raise GitBodyError("The gzip body goes on behind its end.")
+                raise GitBodyError("The body has data after the end of the gzip stream.")
     except zlib.error as error:
-        raise GitBodyError("The body is not gzip, as its Content-Encoding says.") from error
+        message = "The body is not valid gzip data, but its Content-Encoding is gzip."
+        raise GitBodyError(message) from error
     if not unpacker.eof:
         raise GitBodyError("The gzip body is incomplete.")
 
@@ -196,7 +197,7 @@ class Transfer:
             raise GitBodyError("The body is incomplete.") from error
         except ChildTimeoutError as error:
             self._outcome = "timed out"
-            raise GitFailedError("Git on this server does not respond.") from error
+            raise GitFailedError("Git on this server did not respond in time.") from error
         except BaseException:
             self._outcome = "bad body"
             raise
@@ -427,10 +428,10 @@ def _read_head(child: Child) -> tuple[bytes, bytes]:
                 break
             read += piece
     except ChildTimeoutError as error:
-        raise GitFailedError("Git on this server does not respond.") from error
+        raise GitFailedError("Git on this server did not respond in time.") from error
     head, separator, rest = read.partition(b"\r\n\r\n")
     if not separator:
-        raise GitFailedError("Git failed; the server's log has the reason.")
+        raise GitFailedError("Git failed. The reason is in the server's log.")
     return head, rest
 
 

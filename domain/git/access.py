@@ -101,7 +101,7 @@ def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Sessi
     present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
     # An id may be reused after a deletion.
     if (present.id, present.created_at) != (project.id, project.created_at):
-        raise NotFoundError(f"{project.path} is another project by now.")
+        raise NotFoundError(f"{project.path} is now a different project.")
 
 
 def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:

@@ -124,7 +124,7 @@ def fault_of(git: Git, kept: KeptRepository) -> str | None:
     finally:
         child.end()
     words = f"{said.decode(errors='replace')}\n{child.errors()}".strip()
-    return None if status == 0 else words[:500] or f"git fsck ended with {status}"
+    return None if status == 0 else words[:500] or f"git fsck failed with exit status {status}"
 
 
 def orphans(git: Git, kept: Iterable[KeptRepository]) -> tuple[Path, ...]:
@@ -140,7 +140,8 @@ def remove_orphans(git: Git, kept: Iterable[KeptRepository]) -> int:
     """
     known = tuple(kept)
     if not known:
-        raise InvalidError("There is no project in this database, so nothing is removed.")
+        message = "The database has no projects, so no repositories were removed."
+        raise InvalidError(f"{message} Check that DATABASE_URL is correct.")
     found = orphans(git, known)
     for path in found:
         shutil.rmtree(path, ignore_errors=True)
@@ -199,7 +200,8 @@ def _manifest(directory: Path) -> Iterator[dict[str, Any]]:
         read = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
         yield from read["repositories"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidError(f"{directory} has no backup: {MANIFEST} cannot be read.") from error
+        message = f"{directory} does not contain a backup: {MANIFEST} cannot be read."
+        raise InvalidError(message) from error
 
 
 def _restore(git: Git, kept: KeptRepository, entry: dict[str, Any], directory: Path) -> str:

@@ -159,7 +159,7 @@ class Git:
                 "git failed",
                 extra={"command": name, "status": status, "said": said},
             )
-            raise GitFailedError("Git failed; the server's log has the reason.")
+            raise GitFailedError("Git failed. The reason is in the server's log.")
         return bytes(output)
 
     def problem(self) -> str | None:
@@ -194,8 +194,10 @@ def _problem_of(git: Git) -> str | None:
     except (GitUnavailableError, GitFailedError):
         return "missing"
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
-        return f"too old: {OLDEST[0]}.{OLDEST[1]} is the oldest that works"
+        return f"too old: version {OLDEST[0]}.{OLDEST[1]} or later is required"
     if not Path(folder, "git-http-backend").exists():
-        return "without http-backend"
+        return "incomplete: git-http-backend is not installed"
     # Git ignores a hook that it cannot run, so pushes would not be checked.
-    return None if os.access(_HOOKS / "pre-receive", os.X_OK) else "without its pre-receive hook"
+    if not os.access(_HOOKS / "pre-receive", os.X_OK):
+        return "not usable: the pre-receive hook of this service is not executable"
+    return None

@@ -93,8 +93,8 @@ def check_room(root: Path, *, least: int) -> None:
     while not root.exists():
         root = root.parent
     if shutil.disk_usage(root).free < least:
-        message = "The server's disk is nearly full, so pushes are refused for now."
-        raise DiskNearlyFullError(f"{message} Fetching works.")
+        message = "The server's disk is nearly full, so pushes are rejected for now."
+        raise DiskNearlyFullError(f"{message} You can still clone and fetch.")
 
 
 def note_push(git: Git, path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_backup_is_restored_into_another_directory(
     assert project in again["kept"]
     refused = own.run_cli("repositories", "restore", str(tmp_path / "nothing"))
     assert refused.returncode == 1
-    assert "has no backup" in refused.stderr
+    assert "does not contain a backup" in refused.stderr
 
 
 @pytest.mark.long

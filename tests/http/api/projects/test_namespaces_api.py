@@ -93,7 +93,7 @@ def test_graphql_says_where_to_go_instead(gatebell: LiveGatebell) -> None:
     answer = requests.post(address, json=query, headers=headers, timeout=10)
     assert answer.status_code == 404
     (error,) = answer.json()["errors"]
-    assert f"{gatebell.url}/api/v4;" in error["message"]
-    differences = error["message"].partition("; ")[2].split()[0]
+    assert f"{gatebell.url}/api/v4." in error["message"]
+    differences = error["message"].partition(" See ")[2].split()[0]
     assert "GraphQL" in requests.get(differences, timeout=10).text
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
