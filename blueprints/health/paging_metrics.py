@@ -50,22 +50,26 @@ class _Pages(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return gauges of queued messages, and counters of messages by outcome."""
         depth = GaugeMetricFamily(
-            "gatebell_page_queue_messages", "Messages that wait to be sent.", labels=[_LABEL]
+            "gatebell_page_queue_messages",
+            "Number of messages waiting to be sent.",
+            labels=[_LABEL],
         )
         age = GaugeMetricFamily(
-            "gatebell_page_queue_age_seconds", "How long the oldest has waited.", labels=[_LABEL]
+            "gatebell_page_queue_age_seconds",
+            "Waiting time of the oldest message in seconds.",
+            labels=[_LABEL],
         )
         failing = GaugeMetricFamily(
             "gatebell_page_failing_contacts",
-            "Contacts whose last attempt failed and for which something waits.",
+            "Number of contacts with waiting messages whose last attempt failed.",
             labels=[_LABEL],
         )
         ended = CounterMetricFamily(
-            "gatebell_page_messages", "Messages by how they ended.", labels=[_LABEL, "outcome"]
+            "gatebell_page_messages", "Messages by outcome.", labels=[_LABEL, "outcome"]
         )
         failed = CounterMetricFamily(
             "gatebell_page_failed_attempts",
-            "Attempts to send something to a contact that failed.",
+            "Failed attempts to send a message to a contact.",
             labels=[_LABEL],
         )
         for each in self.states:
@@ -78,12 +82,12 @@ class _Pages(Collector):
                 ended.add_metric([each.type.name, outcome.value], each.ended[outcome])
         overdue = GaugeMetricFamily(
             "gatebell_pages_overdue",
-            "Pages that should have been sent more than a minute ago.",
+            "Number of pages and messages that are more than a minute overdue.",
             value=self.overdue,
         )
         ahead = GaugeMetricFamily(
             "gatebell_times_ahead_of_clock",
-            "Stored times that something waits for and that a clock which ran ahead has stored.",
+            "Number of stored due times that were set by a clock that ran ahead.",
             value=self.ahead,
         )
         yield from (depth, age, failing, ended, failed, overdue, ahead)

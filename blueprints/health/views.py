@@ -73,7 +73,7 @@ class _Processes(Collector):
             yield first
         yield GaugeMetricFamily(
             "process_proportional_memory_bytes",
-            "Memory of all web processes of the host: what several of them share is counted once.",
+            "Memory of all web processes on the host in bytes. Shared memory is counted once.",
             value=_memory_of(_pids()),
         )
 
@@ -101,7 +101,7 @@ _Address = IPv4Address | IPv6Address
 _FORWARDING = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP")
 _HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING, "FORWARDED", "VIA"))
 _RETRY_AFTER_SECONDS = 2
-_NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRICS_TOKEN.\n"
+_NOT_FROM_HERE = "Without METRICS_TOKEN, only this host and METRICS_NETWORKS have access.\n"
 
 
 @health.get("/healthz")
@@ -110,8 +110,8 @@ _NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRIC
 def healthz() -> Response:
     """Return 200 if this process is running.
 
-    There are no further checks. `gatebell doctor` also receives the IP address that the service
-    sees for the request.
+    Nothing else is checked. For `gatebell doctor`, the response also contains the client's IP
+    address as the service sees it.
     """
     return jsonify(status="ok", **seen_client(request))
 
@@ -123,7 +123,7 @@ def healthz() -> Response:
     returns=Readiness,
     others={
         503: Answer(
-            text="The service is not ready. The body names what is missing.",
+            text="The service is not ready. The body contains the reason.",
             returns=Readiness,
             headers=("Retry-After",),
         )
@@ -133,7 +133,7 @@ def healthz() -> Response:
 def readyz() -> Response:
     """Return 200 if the database responds and its schema is current.
 
-    Requests can then be served. A host that is shutting down returns 503 until it has stopped.
+    The service can then handle requests. A host that is shutting down returns 503.
     """
     if is_shutting_down():
         return _unavailable(status="stopping", database="not checked")
@@ -193,12 +193,12 @@ def _certificate_metrics() -> Iterator[Gauge]:
     if certificate := served_certificate():
         yield Gauge(
             "gatebell_tls_certificate_expiry_timestamp_seconds",
-            "When the certificate expires that the web server shows.",
+            "Expiry time of the certificate that the web server uses, in seconds since the epoch.",
             certificate.expires_at.timestamp(),
         )
         yield Gauge(
             "gatebell_tls_certificate_rejected",
-            "Whether renewed files of the certificate cannot be used, so the old one stays.",
+            "1 if the renewed certificate files cannot be used, so that the old certificate stays.",
             int(certificate.problem is not None),
         )
 
