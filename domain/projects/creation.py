@@ -46,14 +46,14 @@ def checked_name(name: str) -> str:
     except ValueError as error:
         raise InvalidError(str(error), field="name") from error
     if not clean:
-        raise InvalidError("A name has at least one character.", field="name")
+        raise InvalidError("The name must not be empty.", field="name")
     return clean
 
 
 def checked_description(description: str) -> str:
     """Return a description; reject descriptions that are too long."""
     if len(description) > LONGEST_DESCRIPTION:
-        message = f"A description may have at most {LONGEST_DESCRIPTION:,} characters."
+        message = f"The description can have at most {LONGEST_DESCRIPTION:,} characters."
         raise InvalidError(message, field="description")
     return description
 
@@ -61,7 +61,8 @@ def checked_description(description: str) -> str:
 def checked_visibility(visibility: str) -> str:
     """Return a visibility; reject unknown ones."""
     if visibility not in VISIBILITIES:
-        raise InvalidError(f"Visibility is one of {', '.join(VISIBILITIES)}.", field="visibility")
+        choices = f"{', '.join(VISIBILITIES[:-1])} or {VISIBILITIES[-1]}"
+        raise InvalidError(f"The visibility must be {choices}.", field="visibility")
     return visibility
 
 
@@ -140,7 +141,7 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
         .execution_options(populate_existing=True)
     )
     if row is None:
-        raise NotFoundError("It was deleted in the meantime.")
+        raise NotFoundError("The group or project was deleted in the meantime.")
     return row
 
 
@@ -212,7 +213,7 @@ def check_free(
             raise TakenError(f"“{path}” already exists.", field="path")
     user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
     if session.scalar(user) is not None:
-        raise TakenError(f"“{path}” is the name of a user.", field="path")
+        raise TakenError(f"“{path}” is already taken by a user.", field="path")
     former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
     if former is not None and not is_former_of(former, own):
         raise former_path_taken(path)
@@ -229,8 +230,8 @@ def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
 def former_path_taken(path: str) -> TakenError:
     """Return the error for a former path of another group or project."""
     message = (
-        f"“{path}” is a former path of another group or project, whose old URLs still lead there. "
-        "Its owner can release it."
+        f"“{path}” is a former path of another group or project, and still redirects to it. An "
+        "owner can release the path."
     )
     return TakenError(message, field="path")
 
@@ -296,7 +297,8 @@ def create_project(
     clean, words = path.strip("/"), words or NamespaceWords()
     above = parent(clean)
     if above is None:
-        raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
+        message = "A project must belong to a group. Enter the path as GROUP/NAME."
+        raise InvalidError(message, field="path")
     check_valid(clean, reserved=reserved)
     group = get_parent(above, session=session)
     check_free(clean, session=session)
@@ -345,7 +347,10 @@ def checked_segment(path: str) -> str:
     Raise InvalidError if it contains a slash.
     """
     if "/" in path:
-        message = "path must be a single name; the group has its own parameter."
+        message = (
+            "`path` must be a single name without slashes. Specify the group with its own "
+            "parameter."
+        )
         raise InvalidError(message, field="path")
     return path
 

@@ -101,7 +101,7 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
 
 
 def _gone() -> NotFoundError:
-    return NotFoundError("It was deleted in the meantime.")
+    return NotFoundError("The group or project was deleted in the meantime.")
 
 
 def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: datetime) -> None:

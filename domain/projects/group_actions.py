@@ -57,25 +57,25 @@ def show_group(work: Work, group: GroupView) -> Group:
 
 @question("namespaces.index")
 def list_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
-    """List the groups in which the caller can have projects, or all groups for administrators."""
+    """List the namespaces of the caller, or all namespaces for administrators."""
     return types.find_namespaces(work, query)
 
 
 @question("namespaces.show")
 def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
-    """Show a group as a namespace of projects."""
+    """Show a namespace: a group or the personal namespace of a user."""
     return types.show_namespace(work, group)
 
 
 @question("groups.subgroups")
 def list_subgroups(work: Work, group: GroupView, query: GroupQuery) -> Found[Group]:
-    """List the groups directly below a group."""
+    """List the direct subgroups of a group."""
     return find_groups(work, query, query.wanted(parent_id=group.id))
 
 
 @question("groups.descendant_groups")
 def list_descendant_groups(work: Work, group: GroupView, query: GroupQuery) -> Found[Group]:
-    """List all groups below a group."""
+    """List the subgroups of a group at all levels."""
     return find_groups(work, query, query.wanted(below_id=group.id))
 
 
@@ -115,7 +115,7 @@ def create_group(work: Work, new: NewGroup) -> Group:
 
 @action("groups.change")
 def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
-    """Change the name, path or requirements of a group.
+    """Change the settings or the path of a group.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
@@ -177,7 +177,8 @@ def _parent(work: Work, group_id: int | None) -> GroupView | None:
     if group_id is not None:
         return get_maintained_group(work, group_id)
     if is_bot(work):
-        raise ForbiddenError("A bot can only create groups below its own.")
+        message = "A bot cannot create top-level groups or transfer groups to the top level."
+        raise ForbiddenError(message)
     return None
 
 

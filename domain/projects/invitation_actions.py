@@ -54,8 +54,8 @@ from models.folding import fold
 #: Purpose for which the links of invitations are signed.
 SEALED_FOR = "invitation"
 _NO_MAIL = (
-    "This instance sends no e-mail (MAIL_URL is not set), so nobody can be invited. Add members by "
-    "their user names."
+    "This instance cannot send invitations, because MAIL_URL is not set. Add members by user name "
+    "instead."
 )
 
 
@@ -140,7 +140,7 @@ def accept(work: Work, invitation_id: int, email: str) -> Invitation:
     found = show_offer(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
     if user.email_key != fold(found.invite_email):
-        message = f"This invitation is for {found.invite_email}, which is not your e-mail address."
+        message = f"This invitation is for {found.invite_email}, which is not your email address."
         raise ForbiddenError(message)
     today = work.now.date()
     is_theirs = (Member.user_id == user.id) & is_here(found.namespace)
@@ -288,8 +288,8 @@ def _check_author(work: Work, invitation: Invitation, today: date) -> None:
         if role is not None and role >= max(Role.MAINTAINER, invitation.role):
             return
     raise ForbiddenError(
-        "This invitation is no longer valid: its sender can no longer give that role. Ask somebody "
-        f"else who manages the members of {invitation.path} for another one."
+        "This invitation is no longer valid, because its sender can no longer assign this role. "
+        f"Ask another owner or maintainer of {invitation.path} for a new invitation."
     )
 
 
@@ -298,7 +298,7 @@ def _check_not_archived(work: Work, namespace: Namespace) -> None:
         Project.id == namespace.project_id, Project.archived_at.is_not(None)
     )
     if namespace.project_id is not None and work.session.scalar(is_archived) is not None:
-        raise ForbiddenError(f"{namespace.path} is archived: members cannot be added.")
+        raise ForbiddenError(f"{namespace.path} is archived, so members cannot be added.")
 
 
 def _is_of(namespace: Namespace) -> ColumnElement[bool]:
@@ -337,9 +337,9 @@ def _get(work: Work, condition: ColumnElement[bool]) -> Invitation:
     row = work.session.execute(_pending(work).where(condition)).first()
     if row is None:
         raise NotFoundError(
-            "This invitation does not wait any more: it was accepted, revoked or replaced, or what "
-            "it was for was deleted. If you accepted it, you are a member. Otherwise ask whoever "
-            "invited you for another one."
+            "This invitation is no longer pending. It was accepted, revoked or replaced, has "
+            "expired, or its group or project was deleted. If you have not accepted it, ask the "
+            "sender for a new one."
         )
     return Invitation.model_validate(row)
 

@@ -46,13 +46,13 @@ def show_direct_member(work: Work, holder: Holder, user_id: int) -> Member:
 
 @question("members.show_of_all", command="show")
 def show_member(work: Work, holder: Holder, user_id: int) -> Member:
-    """Show a direct or inherited member with the highest role."""
+    """Show a direct or inherited member, with the member's highest role."""
     return _effective(work, _get(work, holder, user_id))
 
 
 @action("members.create", command="add")
 def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMembers:
-    """Add one or several members.
+    """Add one or more members.
 
     A single new member is returned.
 
@@ -62,7 +62,7 @@ def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMe
     ids = (members.login_of(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
     if not logins:
-        raise InvalidError("user_id or username is missing", field="user_id")
+        raise InvalidError("`user_id` or `username` is missing.", field="user_id")
     members.check_day(new.expires_at, work.now.date())
     added = [_add(work, holder, login, new) for login in logins]
     return AddedMembers() if len(added) > 1 else show_direct_member(work, holder, added[0])
@@ -94,7 +94,7 @@ def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange
 
 @action("members.change", command="give-member-role")
 def give_member_role(work: Work, holder: Holder, user_id: int, gift: MemberRoleGift) -> Member:
-    """Give a member a custom role by its id, or remove it with 0."""
+    """Assign a custom role to a member by its id, or remove it with 0."""
     change = MemberChange(member_role_id=gift.member_role_id or None)
     return change_member(work, holder, user_id, change)
 
@@ -188,7 +188,7 @@ def _get(work: Work, holder: Holder, user_id: int) -> MemberView:
 def _get_direct(work: Work, holder: Holder, user_id: int) -> MemberView:
     found = _get(work, holder, user_id)
     if found.own_role is None:
-        raise NotFoundError("This member has no role of their own here.")
+        raise NotFoundError(f"This user is not a direct member of {holder.path}.")
     return found
 
 

@@ -94,7 +94,7 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
         statement.values(member_role_id=role.id if role else None).returning(Member.id)
     ).first()
     if changed is None and role is not None:
-        message = f"The role “{role.name}” is for members with the role {role.base.label}."
+        message = f"The role “{role.name}” is only for members with the {role.base.label} role."
         raise InvalidError(message, field="member_role_id")
 
 
@@ -143,7 +143,7 @@ def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRo
     )
     added = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if added is None:
-        raise TakenError(f"A member role “{name}” already exists.", field="name")
+        raise TakenError(f"The member role “{name}” already exists.", field="name")
     made = get_member_role(added.id, session=work.session)
     _record(work, EventKind.MEMBER_ROLE_CREATED, made, group)
     return made
@@ -151,7 +151,7 @@ def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRo
 
 @action("member_roles.delete")
 def delete_member_role(work: Work, role_id: int) -> MemberRole:
-    """Delete a member role that no member has.
+    """Delete an unused member role.
 
     Raise NotFoundError if it does not exist, and ConflictError while a member has it.
     """
@@ -164,7 +164,8 @@ def _delete(work: Work, role_id: int, group: GroupView | None) -> MemberRole:
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)
     if work.session.scalar(in_use) is not None:
-        raise ConflictError(f"Members have the role “{found.name}”: give them another one first.")
+        message = f"Members still have the role “{found.name}”. Give them another role first."
+        raise ConflictError(message)
     work.session.delete(row)
     _record(work, EventKind.MEMBER_ROLE_REMOVED, found, group)
     return found
@@ -172,7 +173,7 @@ def _delete(work: Work, role_id: int, group: GroupView | None) -> MemberRole:
 
 @question("group_member_roles.index")
 def list_group_member_roles(work: Work, group: GroupView, query: OffsetQuery) -> Found[MemberRole]:
-    """List the member roles of a group, until release 17.0."""
+    """List the member roles of a group (until release 17.0)."""
     own = select(Row).where(Row.group_id == group.id).order_by(Row.id)
     found = tuple(_shown(each) for each in work.session.scalars(own))
     return Found(items=found[query.offset : query.offset + query.size], total=len(found))
@@ -180,13 +181,13 @@ def list_group_member_roles(work: Work, group: GroupView, query: OffsetQuery) ->
 
 @action("group_member_roles.create")
 def create_group_member_role(work: Work, group: GroupView, new: NewMemberRole) -> MemberRole:
-    """Create a member role in a group, until release 17.0."""
+    """Create a member role in a group (until release 17.0)."""
     return _create(work, new, group)
 
 
 @action("group_member_roles.delete")
 def delete_group_member_role(work: Work, group: GroupView, role_id: int) -> MemberRole:
-    """Delete a member role of a group that no member has, until release 17.0."""
+    """Delete an unused member role of a group (until release 17.0)."""
     if get_member_role(role_id, session=work.session).group_id != group.id:
         raise NotFoundError("Member role not found.")
     return _delete(work, role_id, group)
@@ -194,13 +195,13 @@ def delete_group_member_role(work: Work, group: GroupView, role_id: int) -> Memb
 
 def _check(name: str, new: NewMemberRole) -> None:
     if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
-        message = f"name must be one line of 1 to {LONGEST_NAME} characters."
+        message = f"The name must be a single line of 1 to {LONGEST_NAME} characters."
         raise InvalidError(message, field="name")
     if len(new.description) > LONGEST_DESCRIPTION:
-        message = f"description can have at most {LONGEST_DESCRIPTION} characters."
+        message = f"The description can have at most {LONGEST_DESCRIPTION:,} characters."
         raise InvalidError(message, field="description")
     if new.base_access_level > HIGHEST_BASE:
-        message = f"base_access_level can be at most {int(HIGHEST_BASE)}."
+        message = f"`base_access_level` can be at most {int(HIGHEST_BASE)}."
         raise InvalidError(message, field="base_access_level")
 
 

@@ -73,7 +73,7 @@ class MemberRole(Resource):
     name: str
     description: str
     group_id: int | None = Field(
-        description="Id of the group that the role belongs to. Null for a role of the instance."
+        description="Id of the group that the role belongs to. Null for an instance-wide role."
     )
     base_access_level: int
     read_code: bool
@@ -123,7 +123,7 @@ class MemberQuery(OffsetQuery, GitLabQuery):
 
 
 class NewMembers(Body):
-    """New members, given by id or by user name."""
+    """New members, given by id or user name."""
 
     user_id: Ids = ()
     username: Annotated[Words, Field(max_length=_MOST_USERS), Argument("USER")] = ()
@@ -145,7 +145,7 @@ class MemberChange(Body):
 
 
 class MemberRoleGift(Body):
-    """The custom role to give to a member."""
+    """The custom role to assign to a member."""
 
     #: Id of the custom role, or 0 to remove it.
     member_role_id: Annotated[int, Field(ge=0), Argument("MEMBER-ROLE-ID")]
@@ -159,7 +159,7 @@ class MemberRoleReference(Resource):
 
 
 class Member(UserReference):
-    """A member of a project or a group. The id is the user's."""
+    """A member of a project or group. The id is the id of the user."""
 
     access_level: int
     created_at: Time
@@ -190,7 +190,7 @@ class InvitationQuery(OffsetQuery, GitLabQuery):
 
 
 class NewInvitations(Body):
-    """Invitations to one or several addresses."""
+    """Invitations to one or more email addresses."""
 
     email: Annotated[Words, Field(min_length=1, max_length=_MOST_ADDRESSES)]
     access_level: GivenRole
@@ -206,7 +206,7 @@ class InvitationChange(Body):
 
 
 class InvitationResult(Resource):
-    """Result of an invitation, with the reason for each address that was not invited."""
+    """Result of invitations, with the reason for each address that was not invited."""
 
     status: Literal["success", "error"]
     message: dict[str, str] = Field(default_factory=dict, exclude_if=lambda value: not value)

@@ -46,7 +46,7 @@ def add_member(
     _check_login(login, by)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
-        message = "A bot belongs to its access token: create a token instead."
+        message = "A bot belongs to its access token. Create an access token instead."
         raise InvalidError(message, field="user")
     check_gift(role, giver)
     store_member(namespace, user, role, expires_at=None, session=session, now=now)
@@ -81,7 +81,7 @@ def store_member(
     )
     added = session.execute(insert.on_conflict_do_nothing().returning(Member.id)).first()
     if added is None:
-        message = f"{user.username} is already a member: change the role in the list."
+        message = f"{user.username} is already a member. Change the member's role instead."
         raise ConflictError(message, field="user")
 
 
@@ -118,7 +118,7 @@ def check_day(expires_at: date | None, today: date) -> None:
     Raise InvalidError for such a date.
     """
     if expires_at is not None and expires_at <= today:
-        raise InvalidError("expires_at must be a day after today.", field="expires_at")
+        raise InvalidError("The expiry date must be after today.", field="expires_at")
 
 
 def change_end(
@@ -233,8 +233,8 @@ def _check_login(login: str, by: Viewer) -> None:
     """Reject logins by email address unless the viewer may see other users' addresses."""
     if "@" in login.removeprefix("@") and not by.is_admin:
         message = (
-            "Add people by their user name. E-mail addresses are not looked up; people find their "
-            "user name in their profile."
+            "Use the user name to add a member, not the email address. Users can see their user "
+            "name in their profile."
         )
         raise InvalidError(message, field="user")
 
@@ -245,7 +245,7 @@ def check_gift(role: Role, giver: Role) -> None:
     Raise InvalidError for such a role.
     """
     if role > giver:
-        message = f"You cannot give the role {role.label}: your own is {giver.label}."
+        message = f"You cannot give the {role.label} role, because your own role is {giver.label}."
         raise InvalidError(message, field="role")
 
 
@@ -267,7 +267,8 @@ def _get_member(
         raise NotFoundError("Member not found.")
     member, user = row
     if member.role > giver:
-        message = f"{user.username} is {Role(member.role).label} here, which is above your role."
+        label = Role(member.role).label
+        message = f"{user.username} has the {label} role, which is higher than yours."
         raise ForbiddenError(message)
     _check_is_no_bot(user)
     return member, user
@@ -279,7 +280,7 @@ def _check_is_no_bot(user: User) -> None:
     Raise InvalidError for such a bot.
     """
     if user.kind == BOT:
-        message = "This is the bot of an access token: revoke the token instead."
+        message = "This member is the bot of an access token. Revoke the access token instead."
         raise InvalidError(message, field="member")
 
 
@@ -298,7 +299,7 @@ def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> 
     if namespace.group_id is None or member.role < Role.OWNER:
         return
     if not has_owner(namespace.path, Member.id != member.id, session=session):
-        message = "A group needs an owner: give the role to somebody else first."
+        message = "A group must have an owner. Give the Owner role to another member first."
         raise InvalidError(message, field="member")
 
 
@@ -351,7 +352,7 @@ def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        raise NotFoundError(f"You have no role of your own in {namespace.path}.")
+        raise NotFoundError(f"You are not a direct member of {namespace.path}.")
     member, user = row
     _check_is_no_bot(user)
     keep_an_owner(namespace, member, session=session)

@@ -154,6 +154,6 @@ def _check_no_images(
     if found is not None:
         message = (
             f"The container registry has images named {found}. Push them under the new path and "
-            "delete these first."
+            "delete the old ones first."
         )
         raise TakenError(message, field="path")

@@ -77,7 +77,7 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     """
     wanted = fold(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
-    message = "User not found. You can see people with whom you share a group or a project."
+    message = "User not found, or you do not share a group or project with this user."
     if user is None:
         raise NotFoundError(message)
     is_you = user.id == viewer.user_id

@@ -118,7 +118,7 @@ def list_transfer_locations(work: Work, project: ProjectView, query: TransferQue
 
 @action("projects.create")
 def create_project(work: Work, new: NewProject) -> Project:
-    """Create a project in a group that the caller maintains, or in the caller's own namespace.
+    """Create a project in a group or in the caller's personal namespace.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
     unknown group. Raise ForbiddenError without the required role.
@@ -162,7 +162,7 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
 
 @action("projects.transfer")
 def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer) -> Project:
-    """Transfer a project to another group or to the namespace of the caller.
+    """Transfer a project to another group or to the caller's personal namespace.
 
     The caller must be a maintainer of the other group.
 
@@ -229,7 +229,7 @@ def _own_namespace(work: Work) -> str:
     # The lock makes a concurrent request for a first project find the new namespace.
     user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
     if user is None or user.kind != HUMAN:
-        raise InvalidError("namespace_id is missing", field="namespace_id")
+        raise InvalidError("`namespace_id` is missing.", field="namespace_id")
     found = work.session.scalar(select(GroupRow.path).where(GroupRow.owner_id == user.id))
     if found is not None:
         return found
@@ -296,7 +296,8 @@ def find_destination(work: Work, holder: Holder, path: str) -> str | None:
 def _segment_of(name: str) -> str:
     path = as_segment(name)
     if not path:
-        raise InvalidError("path is missing, and cannot be derived from the name.", field="path")
+        message = "`path` is missing and cannot be derived from `name`."
+        raise InvalidError(message, field="path")
     return path
 
 

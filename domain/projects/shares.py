@@ -61,7 +61,7 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
     check_role(group, Role.GUEST)
     check_no_person(group)
     if group.path in ancestors(project.path):
-        message = f"The members of {group.path} are members of its projects already."
+        message = f"The project is in {group.path}, so members of the group already have access."
         raise InvalidError(message, field="group_id")
     share = session.scalar(select(ProjectShare).where(*_is(project, group.id)))
     if share is None:
@@ -99,8 +99,8 @@ def _check_taking(share: ProjectShare, giver: Role, today: date) -> None:
     is_live = share.expires_at is None or share.expires_at > today
     if is_live and share.role > giver:
         raise ForbiddenError(
-            f"You cannot change or end a share with the role {Role(share.role).label}: "
-            f"your own is {giver.label}."
+            f"You cannot change or end a share with the {Role(share.role).label} role, because "
+            f"your own role is {giver.label}."
         )
 
 

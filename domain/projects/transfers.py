@@ -128,7 +128,8 @@ def transfer_group(
         there = f"in {parent_path}" if parent_path else "at the top level"
         raise InvalidError(f"The group is already {there}.", field="group_id")
     if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
-        raise InvalidError("A group cannot be moved into itself.", field="group_id")
+        message = "A group cannot be moved into itself or into one of its subgroups."
+        raise InvalidError(message, field="group_id")
     segment = path.rpartition("/")[2]
     return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
 
@@ -245,13 +246,15 @@ def _check_lengths(
         for table, inside in ((Group, groups), (Project, projects))
     )
     if longest - len(before) + len(path) > LONGEST_PATH:
-        message = f"A path below the group would have more than {LONGEST_PATH} characters."
+        message = f"A path below the group would be longer than {LONGEST_PATH} characters."
         raise InvalidError(message, field="path")
 
 
 def _check_segment(segment: str) -> None:
     if "/" in segment:
-        message = "path must be a single name; use a transfer to change the group."
+        message = (
+            "The path must be a single name without slashes. To change the group, use a transfer."
+        )
         raise InvalidError(message, field="path")
 
 
@@ -281,7 +284,7 @@ def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) 
 
 
 def _gone() -> NotFoundError:
-    return NotFoundError("It was deleted in the meantime.")
+    return NotFoundError("The group or project was deleted in the meantime.")
 
 
 def _key(table: Table) -> ColumnElement[str]:
@@ -362,7 +365,7 @@ def keep_owned(
     if has_owner(namespace.path, true(), session=session):
         return
     if user_id is None:
-        message = f"{namespace.path} would have no owner: give somebody in it the role first."
+        message = f"{namespace.path} would have no owner. Give a member the Owner role first."
         raise ConflictError(message, field="group_id")
     own = select(Member).where(Member.user_id == user_id, is_here(namespace))
     member = session.scalar(own)

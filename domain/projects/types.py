@@ -310,7 +310,7 @@ class _Settings(Body):
         default=None,
         # `deprecated` is set in the schema only, because pydantic would warn at each read.
         json_schema_extra={"deprecated": True},
-        description="Refused from release 17.0 on.",
+        description="Same as `outbound_enabled` of the job token scope. Removed in release 17.0.",
     )
 
     @property
@@ -321,7 +321,7 @@ class _Settings(Body):
 
 
 class NewProject(_Settings):
-    """A new project. It needs a name or a path."""
+    """A new project. `name` or `path` is required."""
 
     name: Name = ""
     path: Name = ""
@@ -384,7 +384,7 @@ class ProjectRole(Resource):
 
 
 class ProjectPermissions(Resource):
-    """The caller's own role in a project, and the role in its group."""
+    """The caller's direct role in a project, and the role in its group."""
 
     project_access: ProjectRole | None
     group_access: ProjectRole | None
@@ -405,7 +405,7 @@ def _until(release: str, meaning: str) -> Any:
         default=None,
         exclude_if=_is_absent,
         deprecated=True,
-        description=f"{meaning}; removed in release {release}.",
+        description=f"{meaning}. Removed in release {release}.",
     )
 
 
@@ -444,8 +444,10 @@ class Project(Resource):
     monitor_access_level: Level | None = _not_in_simple()
     #: Groups that the project is shared with. null if the caller is not a member.
     shared_with_groups: tuple[SharedGroup, ...] | None = _not_in_simple()
-    operations_access_level: Level | None = _until("16.0", "That of monitor_access_level")
-    ci_job_token_scope_enabled: bool | None = _until("17.0", "See the job token scope")
+    operations_access_level: Level | None = _until("16.0", "Same as `monitor_access_level`")
+    ci_job_token_scope_enabled: bool | None = _until(
+        "17.0", "Same as `outbound_enabled` of the job token scope"
+    )
     permissions: ProjectPermissions | None = _not_in_simple()
     links: ProjectLinks | None = Field(
         default=None, exclude_if=_is_absent, serialization_alias="_links"

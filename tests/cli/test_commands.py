@@ -91,9 +91,9 @@ def test_a_given_password_is_read_from_standard_input_and_not_printed(
 
 ERRORS = (
     ("not found", "members", "add", "{project}", "nobody-here", "Guest"),
-    ("has no role of their own", "members", "remove", "{project}", "{alice}"),
+    ("is not a direct member of", "members", "remove", "{project}", "{alice}"),
     ("is already a member", "members", "add", "{group}", "{alice}", "Guest"),
-    ("needs an owner", "members", "change", "{group}", "{alice}", "Guest"),
+    ("must have an owner", "members", "change", "{group}", "{alice}", "Guest"),
     ("is not a role", "members", "add", "{project}", "{alice}", "king"),
     ("not found", "members", "add", "no/such", "{alice}", "Guest"),
     ("already exists", "projects", "create", "{project}"),

@@ -205,7 +205,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
     give("acme", "alice", Role.OWNER, session)
     give("acme", "bob", Role.MAINTAINER, session)
     owner = find_member(namespace, "alice", session=session)
-    with pytest.raises(InvalidError, match="You cannot give the role Owner"):
+    with pytest.raises(InvalidError, match="You cannot give the Owner role"):
         add_member(namespace, "carol", Role.OWNER, by=bob, session=session, now=NOW)
     with pytest.raises(ConflictError, match="is already a member"):
         add_member(namespace, "alice", Role.GUEST, by=bob, session=session, now=NOW)
@@ -213,9 +213,9 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
         change_role(namespace, owner, Role.GUEST, by=bob, session=session)
     with pytest.raises(ForbiddenError):
         remove_member(namespace, owner, by=bob, session=session)
-    with pytest.raises(InvalidError, match="needs an owner"):
+    with pytest.raises(InvalidError, match="must have an owner"):
         change_role(namespace, owner, Role.MAINTAINER, by=alice, session=session)
-    with pytest.raises(InvalidError, match="needs an owner"):
+    with pytest.raises(InvalidError, match="must have an owner"):
         remove_member(namespace, owner, by=alice, session=session)
     # Who has no role, or too low a one, changes nothing.
     give("acme", "carol", Role.DEVELOPER, session)
@@ -294,7 +294,7 @@ def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session
     bob = find_member(namespace, "bob", session=session)
     session.execute(update(Member).where(Member.id == bob).values(expires_at=date(2030, 1, 1)))
     alice = find_member(namespace, "alice", session=session)
-    with pytest.raises(InvalidError, match="needs an owner"):
+    with pytest.raises(InvalidError, match="must have an owner"):
         remove_member(namespace, alice, by=OPERATOR, session=session)
 
 

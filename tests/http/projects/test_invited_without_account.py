@@ -123,7 +123,7 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
             for browser, page in zip(browsers, pages, strict=True)
         ]
     )
-    # Who comes after the first one has joined hears that the invitation does not wait any more.
+    # After the first one has joined, the others get the message that it is no longer pending.
     codes = {each.status_code for each in answers}
     assert {302} <= codes <= {302, 404}
     with database_of(service) as session:
@@ -188,14 +188,14 @@ def archive(sent: Sent) -> None:
 
 
 A_MONTH = INVITATION_LIFETIME + timedelta(minutes=1)
-GONE = "does not wait any more"
-NO_ROLE = "its sender can no longer give that role. Ask somebody else who manages"
+GONE = "This invitation is no longer pending"
+NO_ROLE = "its sender can no longer assign this role. Ask another owner or maintainer of"
 ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
     "its time is over": (lambda sent: sent.update(created_at=now() - A_MONTH), GONE),
     "it was revoked": (revoke, GONE),
     "it was used": (lambda sent: finish(sent.service, sent.link, newcomer()), GONE),
     "the project is deleted": (delete_project, GONE),
-    "the project is archived": (archive, "is archived: members cannot be added"),
+    "the project is archived": (archive, "is archived, so members cannot be added"),
     "its sender has a lower role": (
         lambda sent: give_role(sent.service, sent.project, sent.of_maintainer(), Role.DEVELOPER),
         NO_ROLE,

@@ -89,11 +89,11 @@ def test_the_last_owner_stays_and_is_told_why_above_the_list(gatebell: LiveGateb
     page = browser.get(address_of(gatebell, group))
     answer = submit(browser, page, form_to(page, f"/{member_id(gatebell, group, owner)}/remove"))
     assert answer.status_code == 422
-    assert "A group needs an owner: give the role to somebody else first." in answer.text
+    assert "A group must have an owner. Give the Owner role to another member" in answer.text
     assert "<h1>Members" in answer.text
     script, members, own = numbers(gatebell, owner, group)
     refused = script.send("DELETE", f"{members}/{own}")
-    assert "A group needs an owner" in refused.text
+    assert "A group must have an owner" in refused.text
     assert script.send("GET", f"{members}/{own}").status_code == 200
     second, theirs = joined(gatebell, group, Role.OWNER)
     assert script.send("DELETE", f"{members}/{own}").status_code == 204

@@ -111,7 +111,7 @@ def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
     number = member_id(gatebell, group, alice(gatebell))
     answer = submit(owner, page, form_to(page, f"/{number}/role"), role="40")
     assert answer.status_code == 422
-    assert "needs an owner" in answer.text
+    assert "must have an owner" in answer.text
     # One who is kept out is no owner who could help.
     locked = make_user(gatebell, name="locked")
     give_role(gatebell, group, locked, Role.OWNER)
@@ -130,7 +130,7 @@ def test_nobody_learns_which_addresses_have_an_account(gatebell: LiveGatebell) -
     for address in (person.email, person.email.upper(), "nobody@people.example", "@a@b.example"):
         answer = submit(browser, page, form, user=address, role="30")
         assert answer.status_code == 422
-        assert "Add people by their user name" in answer.text
+        assert "Use the user name to add a member" in answer.text
         assert "not found" not in answer.text
     # The name, also as pages write it, leads to them.
     added = submit(browser, page, form, user=f"@{person.username}", role="30")

@@ -176,7 +176,7 @@ def test_a_bot_does_not_count_as_an_owner_of_its_group(
     answer = submit(browser, page, form_to(page, "/remove"))
 
     assert answer.status_code == 422
-    assert "A group needs an owner" in words(answer)
+    assert "A group must have an owner" in words(answer)
 
 
 @pytest.mark.long

@@ -199,7 +199,7 @@ def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> N
         if each["read_alerts"]
     )
     refused = roles(gatebell).refused("DELETE", f"/{custom['id']}", status=409)
-    assert "give them another one first" in refused
+    assert "Give them another role first" in refused
     assert api("GET", "/alert_management_alerts/1").status_code == 200
 
     gatebell.cli("members", "give-member-role", endpoint.project, person.username, "0")
