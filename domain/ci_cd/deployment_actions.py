@@ -52,7 +52,8 @@ def list_deployments(work: Work, project: ProjectView, query: DeploymentQuery) -
     is_by_end = query.finished_after is not None or query.finished_before is not None
     if is_by_end and (query.order_by != "finished_at" or query.status != "success"):
         message = (
-            "finished_after and finished_before go with order_by=finished_at and status=success."
+            "`finished_after` and `finished_before` require `order_by=finished_at` and "
+            "`status=success`."
         )
         raise QueryError(message, field="order_by")
     statement = (
@@ -115,7 +116,7 @@ def change_deployment(
     row, status = _locked(work, project, deployment_id), change.status
     if row.status != status:
         if row.status in _FINISHED and status not in _FINISHED:
-            message = f"A deployment that ended as {row.status} cannot become {status}."
+            message = f"A finished deployment cannot become {status}. Its status is {row.status}."
             raise InvalidError(message, field="status")
         row.status, row.updated_at = status, work.now
         if status in _FINISHED:
@@ -132,7 +133,7 @@ def delete_deployment(work: Work, project: ProjectView, deployment_id: int) -> N
     """
     row = _locked(work, project, deployment_id)
     if row.status == "running":
-        message = "This deployment is running: end it first, with the status canceled."
+        message = "The deployment is running. Set its status to canceled first."
         raise InvalidError(message, field="status")
     work.session.delete(row)
 

@@ -83,10 +83,10 @@ class NewRelease(Body):
 
     tag_name: _Name
     name: Annotated[Text, Field(max_length=255)] = Field(
-        default="", description="The tag's name, if none is given."
+        default="", description="Name of the release. The default is the name of the tag."
     )
     description: Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)] = Field(
-        default="", description="Markdown."
+        default="", description="Release notes in Markdown."
     )
     ref: Annotated[Text, Field(max_length=255)] | None = None
     released_at: GivenTime | None = None
@@ -113,7 +113,7 @@ class ReleaseLink(Resource):
         default=None,
         exclude_if=lambda value: value is None,
         deprecated=True,
-        description="Always true; removed in release 16.0.",
+        description="Always true. Removed in release 16.0.",
     )
 
 
@@ -192,7 +192,7 @@ def create_release(work: Work, project: ProjectView, new: NewRelease) -> Project
 def change_release(
     work: Work, project: ProjectView, tag_name: str, change: ReleaseChange
 ) -> ProjectRelease:
-    """Change the name, the notes or the time of a release."""
+    """Change the name, the notes or the date of a release."""
     row = _row(work, project, tag_name)
     for name, value in _given(change).items():
         setattr(row, name, value)
@@ -202,7 +202,7 @@ def change_release(
 
 @action("releases.delete")
 def delete_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRelease:
-    """Delete a release and its links, and keep the tag.
+    """Delete a release and its links, but not its tag.
 
     The response contains the deleted release.
     """
@@ -308,7 +308,7 @@ def _check_url(url: str) -> None:
         parts = urlsplit("")
     is_plain = url.isascii() and url.isprintable() and " " not in url
     if parts.scheme not in _SCHEMES or not parts.netloc or not is_plain:
-        raise InvalidError("url must be a URL with http, https or ftp", field="url")
+        raise InvalidError("`url` must be a URL with http, https or ftp.", field="url")
 
 
 def _shown(work: Work, rows: Sequence[ReleaseRow]) -> Sequence[ProjectRelease]:

@@ -46,7 +46,8 @@ def report_status(work: Work, project: ProjectView, sha: str, new: NewCommitStat
         row = StatusRow(**key, stage="external", allow_failure=False, created_at=work.now)
         work.session.add(row)
     elif row.status == new.state and new.state in _FINISHED:
-        raise InvalidError(f"This status is already {new.state}.", field="state")
+        message = f"The status is already {new.state}. Report another status before this one."
+        raise InvalidError(message, field="state")
     _fill(work, row, new)
     work.session.flush()
     return _shown(work, [row])[0]

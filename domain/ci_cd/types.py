@@ -61,7 +61,9 @@ class NewEnvironment(Body):
 class EnvironmentChange(Body):
     """Changes to an environment."""
 
-    external_url: _ExternalUrl = Field(description="Empty for none.")
+    external_url: _ExternalUrl = Field(
+        description="External URL of the environment. An empty text removes it."
+    )
 
 
 class Environment(Resource):
@@ -90,11 +92,11 @@ class DeploymentQuery(PagedQuery, GitLabQuery):
     environment: Text | None = None
     status: DeploymentState | None = None
     updated_after: GivenTimeOrDay | None = Field(
-        default=None, description="Together with `order_by=updated_at`."
+        default=None, description="Requires `order_by=updated_at` from release 16.0 on."
     )
     updated_before: GivenTimeOrDay | None = None
     finished_after: GivenTimeOrDay | None = Field(
-        default=None, description="Together with `order_by=finished_at` and `status=success`."
+        default=None, description="Requires `order_by=finished_at` and `status=success`."
     )
     finished_before: GivenTimeOrDay | None = None
 
@@ -153,7 +155,7 @@ class NewCommitStatus(Body):
     state: CommitState
     ref: Annotated[Text, _Limited] = ""
     name: _JobName = "default"
-    context: _JobName = Field(default="", description="Another word for `name`.")
+    context: _JobName = Field(default="", description="Alias of `name`.")
     stage: Annotated[Text | None, _Limited] = None
     target_url: Annotated[WebUrl | None, _Limited] = None
     description: Annotated[Text | None, _Limited] = None
@@ -190,7 +192,7 @@ class CommitStatus(Resource):
 class CommitQuery(GitLabQuery):
     """The query of a commit, with optional details."""
 
-    stats: bool = Field(default=True, description="True to count the changed lines.")
+    stats: bool = Field(default=True, description="True to include the number of changed lines.")
 
 
 class CommitStats(Resource):
@@ -204,9 +206,9 @@ class CommitStats(Resource):
 class RepositoryCommit(Resource):
     """A commit of a project's repository."""
 
-    id: str = Field(description="The full hash of the commit.")
-    short_id: str = Field(description="The first 8 digits of the hash.")
-    title: str = Field(description="The first line of the message.")
+    id: str = Field(description="Full hash of the commit.")
+    short_id: str = Field(description="First 8 digits of the hash.")
+    title: str = Field(description="First line of the message.")
     message: str
     author_name: str
     author_email: str
@@ -214,12 +216,13 @@ class RepositoryCommit(Resource):
     committer_name: str
     committer_email: str
     committed_date: Time | None
-    created_at: Time | None = Field(description="The same as `committed_date`.")
+    created_at: Time | None = Field(description="Same as `committed_date`.")
     parent_ids: list[str]
-    web_url: str = Field(description="The page with this commit and those before it.")
+    web_url: str = Field(description="URL of the project's page.")
     project_id: int
     status: CommitState | None = Field(
-        description="Combined state of the statuses that external CI reported; null without any."
+        description="Combined state of the statuses that external CI reported. Null if there are "
+        "none."
     )
     last_pipeline: None = Field(description="Always null: there are no pipelines.")
-    stats: CommitStats | None = Field(description="Null with `stats=false`.")
+    stats: CommitStats | None = Field(description="Changed lines. Null with `stats=false`.")

@@ -56,7 +56,8 @@ def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
     """
     words = [word for text in texts for word in text.split(" ") if word]
     if len(words) > _MOST_SCOPES:
-        raise InvalidError(f"A request may have at most {_MOST_SCOPES} scopes.", field="scope")
+        message = f"`scope` can contain at most {_MOST_SCOPES} scopes."
+        raise InvalidError(message, field="scope")
     return tuple(_parse(word) for word in words)
 
 
@@ -65,7 +66,8 @@ def _parse(word: str) -> RequestedScope:
     kind, colon, rest = word.partition(":")
     name, last_colon, actions = rest.rpartition(":")
     if not (kind and colon and name and last_colon) or len(word) > _LONGEST_SCOPE:
-        raise InvalidError("A scope has the form repository:NAME:ACTION,ACTION.", field="scope")
+        message = "`scope` must have the form repository:NAME:ACTION,ACTION."
+        raise InvalidError(message, field="scope")
     wanted = tuple(dict.fromkeys(action for action in actions.split(",") if action))
     return RequestedScope(resource_type=kind, name=name, actions=wanted)
 

@@ -94,7 +94,7 @@ def show_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str
 
 @action("registry_repositories.delete_tag")
 def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
-    """Delete a tag of a registry repository, immediately.
+    """Delete a tag of a registry repository.
 
     The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
     does not exist. Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
@@ -115,7 +115,10 @@ def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: s
                 stop=client.close,
             )
         except DeadlineError as error:
-            message = f"The container registry took more than {_DEADLINE_SECONDS} seconds."
+            message = (
+                f"The container registry did not respond within {_DEADLINE_SECONDS} seconds. Try "
+                "again later."
+            )
             raise RegistryUnavailableError(message) from error
     record_removed_tag(repository, tag, session=session)
     _record(work, EventKind.REGISTRY_TAGS_REMOVED, tag.path, project, digest=tag.digest)
@@ -126,7 +129,7 @@ def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: s
 def delete_tags(
     work: Work, project: ProjectView, repository_id: int, which: TagRemovalBody
 ) -> None:
-    """Delete the tags of a registry repository that match, in the background.
+    """Delete the matching tags of a registry repository, in the background.
 
     Raise NotFoundError if it does not exist. Raise InvalidError for a rule that is empty or
     malformed.
@@ -134,7 +137,7 @@ def delete_tags(
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     rule = which.rule
     if not rule.delete:
-        raise InvalidError("name_regex_delete is missing", field="name_regex_delete")
+        raise InvalidError("`name_regex_delete` is missing.", field="name_regex_delete")
     queue_removal(repository, rule, session=work.session, now=work.now)
     _record(work, EventKind.REGISTRY_TAGS_REMOVED, repository.path, project, **rule.as_json())
 
@@ -148,7 +151,7 @@ def _record(
 
 @action("registry_keys.rotate", command="rotate-key")
 def rotate_key(work: Work, new: NewRegistryKey) -> MadeRegistryKey:
-    """Create a key that signs after a notice period; former keys stay valid for another day."""
+    """Create a signing key that replaces the current key after a notice period."""
     session, keyring, now = work.session, work.policy(Keyring), work.now
     notice = timedelta(hours=new.notice_hours)
     kid = signing_keys.rotate(notice, session=session, keyring=keyring, now=now)

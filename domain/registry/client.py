@@ -112,7 +112,8 @@ class RegistryClient:
         answer = self._send("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
             message = (
-                "The container registry does not allow deletion: set storage.delete.enabled there."
+                "The container registry does not allow deletion. Set storage.delete.enabled in its "
+                "configuration."
             )
             raise RegistryRefusedError(message)
         if answer.status != _NOT_FOUND:
@@ -219,11 +220,11 @@ def _check(answer: _Answer, expected: int) -> None:
     if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:
         message = f"The container registry failed with status {answer.status}."
         raise RegistryUnavailableError(message)
-    message = f"The container registry refused with status {answer.status}."
+    message = f"The container registry rejected the request with status {answer.status}."
     if answer.status == _UNAUTHORIZED:
         message = (
-            "The container registry does not accept this service's tokens: compare its auth.token "
-            "with the ready configuration, and give it the current certificates."
+            "The container registry does not accept this service's tokens. Compare its auth.token "
+            "section with the generated configuration, and install the current certificates."
         )
     raise RegistryRefusedError(message)
 
@@ -232,7 +233,7 @@ def _tags_in(answer: _Answer) -> list[str]:
     try:
         found = orjson.loads(answer.content)
     except ValueError as error:
-        message = "The container registry answered with something that is not JSON."
+        message = "The response of the container registry is not valid JSON."
         raise RegistryRefusedError(message) from error
     names = found.get("tags") if isinstance(found, dict) else None
     return [each for each in names or () if isinstance(each, str) and TAG.fullmatch(each)]
@@ -264,7 +265,7 @@ def open_registry(
     """
     url = policy.api_url
     if not url:
-        message = "No container registry is connected: an administrator has to set REGISTRY_URL."
+        message = "No container registry is connected. An administrator must set REGISTRY_URL."
         raise RegistryUnavailableError(message)
     signer = get_signer(session=session, keyring=keyring, now=now)
 

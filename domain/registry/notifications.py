@@ -112,9 +112,9 @@ def parse_envelope(content: bytes) -> Envelope:
         raise EnvelopeError("The body is not valid JSON.") from error
     given = body.get("events") if isinstance(body, dict) else None
     if not isinstance(given, list):
-        raise EnvelopeError('The body must be an object with a list "events".')
+        raise EnvelopeError("The body must be a JSON object with the array `events`.")
     if len(given) > MOST_EVENTS:
-        raise EnvelopeError(f"A notification may have at most {MOST_EVENTS} events.")
+        raise EnvelopeError(f"`events` can contain at most {MOST_EVENTS} events.")
     events = tuple(event for each in given if (event := _parse(each)) is not None)
     return Envelope(events=events, left_out=len(given) - len(events))
 

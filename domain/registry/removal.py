@@ -96,7 +96,7 @@ def parse_age(text: str) -> timedelta:
     """
     found = _AGE.fullmatch(text.strip().lower())
     if found is None:
-        message = "older_than must be an age like 12h, 7d, 2w or 1month"
+        message = "`older_than` must be an age such as 12h, 7d, 2w or 1month."
         raise InvalidError(message, field="older_than")
     return timedelta(hours=int(found[1]) * _HOURS[found[2][0]])
 
@@ -107,11 +107,11 @@ def _compiled(pattern: str, name: str) -> Any:
     options.never_capture = True
     options.log_errors = False
     if len(pattern) > LONGEST_REGEX:
-        raise InvalidError(f"{name} can have at most {LONGEST_REGEX} characters", field=name)
+        raise InvalidError(f"`{name}` can have at most {LONGEST_REGEX} characters.", field=name)
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
-        message = f"{name} must be a regular expression in RE2 syntax"
+        message = f"`{name}` must be a regular expression in RE2 syntax."
         raise InvalidError(message, field=name) from error
 
 
@@ -199,7 +199,8 @@ def queue_removal(
         rule.check()
     waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
     if (session.scalar(waiting) or 0) >= _MOST_WAITING:
-        raise InvalidError("Other removals of this repository are still waiting. Try again later.")
+        message = "Too many removals of this repository are waiting. Try again later."
+        raise InvalidError(message)
     session.add(
         RegistryRemoval(
             repository_id=repository.id,

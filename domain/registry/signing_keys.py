@@ -145,7 +145,8 @@ def rotate(notice: timedelta, *, session: Session, keyring: Keyring, now: dateti
     Raise InvalidError for a period that is out of range.
     """
     if not timedelta(0) <= notice <= LONGEST_NOTICE:
-        message = f"The notice is 0 to {int(LONGEST_NOTICE.total_seconds() // 3600)} hours."
+        most = int(LONGEST_NOTICE.total_seconds() // 3600)
+        message = f"The notice period must be 0 to {most:,} hours."
         raise InvalidError(message, field="notice")
     AdvisoryLock.REGISTRY_KEYS.take(session)
     # The newest of the waiting keys replaces the others: an unused key needs no trust.

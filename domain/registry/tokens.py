@@ -13,7 +13,7 @@ from domain.registry.signing_keys import ALGORITHM, TokenSigner
 #: Name of the `service` in the registry's configuration, and audience of its tokens.
 SERVICE = "container_registry"
 #: Placeholder for the secret on pages of users who may not see it.
-HIDDEN_SECRET = "SECRET OF THE NOTIFICATIONS, WHICH ADMINISTRATORS OF THE INSTANCE SEE"  # noqa: S105
+HIDDEN_SECRET = "NOTIFICATION SECRET, SHOWN TO ADMINISTRATORS ONLY"  # noqa: S105
 #: Placeholder for the host without a connected registry.
 EXAMPLE_HOST = "registry.example.org"
 #: Path of the certificates in the directory where Debian's package has its configuration.
@@ -128,12 +128,12 @@ notifications:
       headers:
         Authorization: ["Bearer {secret}"]
       timeout: 5s
-      # After so many failures the registry pauses for the time of backoff. Deprecated: registries
-      # that know maxretries ignore it, older ones such as 2.8 need it.
+      # Number of failures after which the registry pauses for the backoff time. Deprecated:
+      # registries that support maxretries ignore it, older ones such as 2.8 need it.
       threshold: 5
       backoff: 10s
-      # How often an event is tried again before it is dropped. Registry 2.8 ignores it and tries
-      # until it succeeds.
+      # Number of retries before an event is dropped. Registry 2.8 ignores it, and retries until
+      # the event is delivered.
       maxretries: 10
       ignore:
         actions: [pull]

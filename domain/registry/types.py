@@ -70,14 +70,23 @@ class TagRemovalBody(Body):
     """A rule that selects the tags to delete."""
 
     name_regex_delete: _Regex = Field(
-        default="", description="Regular expression of RE2 that whole names match."
+        default="",
+        description="Regular expression in RE2 syntax that matches the whole names of the tags to "
+        "delete.",
     )
-    name_regex: _Regex = Field(default="", description="Older name of name_regex_delete.")
-    name_regex_keep: _Regex = Field(default="", description="Names to keep, even if they match.")
+    name_regex: _Regex = Field(default="", description="Former name of `name_regex_delete`.")
+    name_regex_keep: _Regex = Field(
+        default="",
+        description="Regular expression in RE2 syntax that matches the whole names of tags to "
+        "keep.",
+    )
     keep_n: int = Field(
-        default=0, ge=0, le=LARGEST_NUMBER, description="The number of newest tags to keep."
+        default=0, ge=0, le=LARGEST_NUMBER, description="Number of newest matching tags to keep."
     )
-    older_than: Text = Field(default="", description="An age like 12h, 7d, 2w or 1month.")
+    older_than: Text = Field(
+        default="",
+        description="Minimum age of the tags to delete, such as 12h, 7d, 2w or 1month.",
+    )
 
     @property
     def rule(self) -> RemovalRule:
@@ -125,10 +134,11 @@ class NewRegistryKey(Body):
         default=_hours(USUAL_NOTICE),
         ge=0,
         le=_hours(LONGEST_NOTICE),
-        description="Hours until it signs, to copy its certificate to every registry.",
+        description="Hours before the key starts signing, so that you can copy its certificate to "
+        "every registry.",
     )
     forget_former: bool = Field(
-        default=False, description="Whether all former keys are withdrawn immediately."
+        default=False, description="True to withdraw all former keys immediately."
     )
 
 
