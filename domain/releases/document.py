@@ -22,7 +22,7 @@ change, and `Sunset` if the release has a date. On a hosted offering, removal ca
 the month before the release; on an instance of your own, it happens when `RELEASE` is changed.
 
 The schedule has every row of the specification's table, including changes of interfaces that this
-service does not have. *Here* says what this service does.
+service does not have. The row *this service* describes the effect on requests to this service.
 """
 
 
@@ -47,13 +47,13 @@ def _section(change: Change) -> Iterator[str]:
     facts = {
         "id": _code(change.id),
         "interface": change.interface.label,
-        "announced": change.announced or "not stated",
-        "end of support": change.end_of_support or "not stated",
-        "removed": change.release,
-        "concerns": concerned,
-        "after": change.after,
-        "instead": change.replacement,
-        "here": effect_of(change),
+        "announced": change.announced or "not specified",
+        "end of support": change.end_of_support or "not specified",
+        "release": change.release,
+        "affects": concerned,
+        "new behavior": change.after,
+        "replacement": change.replacement,
+        "this service": effect_of(change),
     }
     for name, value in facts.items():
         yield f"| {name} | {value} |"

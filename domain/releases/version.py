@@ -34,7 +34,7 @@ def parse_release(text: str) -> Release:
     """
     found = _RELEASE.fullmatch(text)
     if found is None:
-        raise ValueError("A release is written as two numbers, such as 18.0.")
+        raise ValueError("A release consists of two numbers, such as 18.0.")
     return Release(int(found[1]), int(found[2]))
 
 
@@ -52,7 +52,7 @@ def parse_release_dates(text: str) -> Mapping[Release, date]:
     for part in filter(None, _BETWEEN.split(_EQUALS.sub("=", text))):
         release, day = _dated(part)
         if release in found:
-            raise ReleaseDatesError(f"{release} has two dates.")
+            raise ReleaseDatesError(f"Release {release} has two dates.")
         found[release] = day
     if len(found) > _MOST:
         raise ReleaseDatesError(f"At most {_MOST} releases can have a date.")

@@ -52,7 +52,7 @@ RELEASE_16: Sequence[Change] = (
                 fields=("assets.links[].external",),
             ),
         ),
-        after="Responses have no field external, and a request that sets it is refused.",
+        after="Responses have no field external, and a request that sets it is rejected.",
         replacement="Treat every link as external.",
         hosted=True,
     ),
@@ -68,7 +68,7 @@ RELEASE_16: Sequence[Change] = (
                 types=("ReleaseAssetLink", "ReleaseLink"),
             ),
         ),
-        after="A query with the field is refused.",
+        after="A query with the field is rejected.",
         replacement="Treat every link as external.",
     ),
     _rest(
@@ -76,7 +76,7 @@ RELEASE_16: Sequence[Change] = (
         kind=Kind.FIELD_GONE,
         title="Project attribute operations_access_level removed",
         matches=project_attribute("operations_access_level"),
-        after="Projects have no operations_access_level, and a request that sets it is refused.",
+        after="Projects have no operations_access_level, and a request that sets it is rejected.",
         replacement="Use " + ", ".join(_ACCESS_LEVELS[:-1]) + f" and {_ACCESS_LEVELS[-1]}.",
         hosted=True,
         renamed={"operations_access_level": _ACCESS_LEVELS},
@@ -138,7 +138,7 @@ RELEASE_16: Sequence[Change] = (
     _rest(
         id="deployments-updated-at",
         kind=Kind.PARAMETER_REFUSED,
-        title="Deployments filtered by updated_at without sorting by it, or the reverse, refused",
+        title="Deployment lists filtered but not sorted by updated_at, or the reverse, rejected",
         matches=(
             Call(
                 methods=("GET",),
@@ -148,7 +148,7 @@ RELEASE_16: Sequence[Change] = (
                 ),
             ),
         ),
-        after="Such a request is refused.",
+        after="Such a request is rejected.",
         replacement=(
             "Use finished_after and finished_before with order_by=finished_at and status=success."
         ),
@@ -157,18 +157,18 @@ RELEASE_16: Sequence[Change] = (
     _rest(
         id="environment-search",
         kind=Kind.LIMIT_APPLIED,
-        title="Search of environments under 3 characters refused",
+        title="Environment searches with fewer than 3 characters rejected",
         matches=(
             Call(methods=("GET",), path=f"{PROJECT}/environments", when=Shorter(3, "search")),
         ),
-        after="A search of environments has at least 3 characters.",
+        after="A search for environments needs at least 3 characters.",
         replacement="Search for 3 characters or more, or list all environments.",
         hosted=True,
     ),
     _rest(
         id="external-status-length",
         kind=Kind.LIMIT_APPLIED,
-        title="Texts of external commit statuses over 255 characters refused",
+        title="External commit status texts over 255 characters rejected",
         matches=(
             Call(
                 methods=("POST",),
@@ -183,7 +183,7 @@ RELEASE_16: Sequence[Change] = (
     _rest(
         id="tokens-without-expiry",
         kind=Kind.DEFAULT_CHANGED,
-        title="Personal, project and group access tokens without an expiry date end in a year",
+        title="Personal, project and group access tokens without an expiry date expire in a year",
         matches=tuple(
             Call(methods=("POST",), path=path, when=Missing("expires_at"))
             for path in (
@@ -213,7 +213,7 @@ RELEASE_16_7: Sequence[Change] = (
             *setting("user_email_lookup_limit"),
             Names(where=Where.SETTING, names=("user_email_lookup_limit",)),
         ),
-        after="Settings have no user_email_lookup_limit, and a request that sets it is refused.",
+        after="Settings have no user_email_lookup_limit, and a request that sets it is rejected.",
         replacement="Use search_rate_limit.",
         hosted=True,
         renamed={"user_email_lookup_limit": ("search_rate_limit",)},

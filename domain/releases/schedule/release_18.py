@@ -37,7 +37,7 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.PARAMETER_REFUSED,
         title="Parameters ref and sha of GET /projects/:id/ci/lint removed",
         matches=(Call(methods=("GET",), path=f"{PROJECT}/ci/lint", when=Given("ref", "sha")),),
-        after="The parameters are refused.",
+        after="The parameters are rejected.",
         replacement="Use content_ref and dry_run_ref.",
     ),
     _reset("instance", f"{API}/runners"),
@@ -54,7 +54,7 @@ RELEASE_18: Sequence[Change] = (
                 when=AboveOne("page"),
             ),
         ),
-        after="A page above 1 is refused.",
+        after="A page number above 1 is rejected.",
         replacement="Use pagination=keyset and the URL with rel=next in Link.",
         hosted=True,
     ),
@@ -88,7 +88,7 @@ RELEASE_18: Sequence[Change] = (
             ),
             Names(where=Where.SCOPE, names=("dependency_proxy",)),
         ),
-        after="Login and pull with a token without the required scopes fail.",
+        after="Sign-ins and pulls fail if the token lacks the required scopes.",
         replacement="Use a token with the scopes read_registry and write_registry.",
         status=403,
         is_strict=True,
@@ -100,8 +100,8 @@ RELEASE_18: Sequence[Change] = (
         title="Protected variables forwarded only inside their project or group",
         matches=(Names(where=Where.CI_KEYWORD, names=("trigger:forward:pipeline_variables",)),),
         after=(
-            "Protected variables of a project reach downstream pipelines of the same project, and "
-            "those of a group the pipelines of the same group."
+            "Protected variables of a project are only forwarded to downstream pipelines of the "
+            "same project, and protected variables of a group to pipelines of the same group."
         ),
         replacement="Define the variable in the downstream project or group.",
         is_strict=True,
@@ -110,7 +110,7 @@ RELEASE_18: Sequence[Change] = (
         id="graphql-runner-active",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
-        title="Runner identifiers active renamed paused",
+        title="Runner identifier active renamed to paused",
         matches=(
             Names(where=Where.GRAPHQL_FIELD, names=("active",), types=("CiRunner",)),
             Names(
@@ -119,7 +119,7 @@ RELEASE_18: Sequence[Change] = (
                 types=("runners", "runnerUpdate", "RunnerUpdateInput"),
             ),
         ),
-        after="A query with active is refused.",
+        after="A query with active is rejected.",
         replacement="Use paused, with the opposite value.",
     ),
     _change(
@@ -128,7 +128,7 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.FIELD_GONE,
         title="Field previousStageJobsOrNeeds removed",
         matches=(Names(where=Where.GRAPHQL_FIELD, names=("previousStageJobsOrNeeds",)),),
-        after="A query with the field is refused.",
+        after="A query with the field is rejected.",
         replacement="Use previousStageJobs or needs.",
     ),
     _change(
@@ -137,7 +137,7 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.FIELD_GONE,
         title="Field add_on_purchase replaced by add_on_purchases",
         matches=(Names(where=Where.GRAPHQL_FIELD, names=("addOnPurchase", "add_on_purchase")),),
-        after="A query with the field is refused.",
+        after="A query with the field is rejected.",
         replacement="Use add_on_purchases (addOnPurchases).",
     ),
     _change(
@@ -146,8 +146,8 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.OPERATION_GONE,
         title="Queries runnerPlatforms and runnerSetup removed",
         matches=(Names(where=Where.GRAPHQL_FIELD, names=("runnerPlatforms", "runnerSetup")),),
-        after="The queries are refused.",
-        replacement="Read the installation guide of the runner.",
+        after="The queries are rejected.",
+        replacement="See the installation guide of the runner.",
     ),
     _rest(
         id="notes-confidentiality",
@@ -165,7 +165,7 @@ RELEASE_18: Sequence[Change] = (
                 types=("updateNote", "UpdateNoteInput"),
             ),
         ),
-        after="A request that changes confidential or internal of a note is refused.",
+        after="A request that changes confidential or internal of a note is rejected.",
         replacement="Set internal when the note is created; to change it, delete the note and "
         "create it again.",
         hosted=True,
@@ -186,7 +186,7 @@ RELEASE_18: Sequence[Change] = (
             )
         ),
         after="A request above the rate returns 429 with rate limit headers.",
-        replacement="Wait as long as Retry-After says, and ask for larger pages.",
+        replacement="Wait for the seconds in Retry-After, and request larger pages.",
         hosted=True,
         status=429,
         is_strict=True,

@@ -69,7 +69,7 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
     assert "2025-05-15" in page
     assert ">In force<" in row_of(page, "users-offset-pagination")
     assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
-    assert ">Announced, not hosted here<" in row_of(page, "ci-lint-ref")
+    assert ">Announced, not available here<" in row_of(page, "ci-lint-ref")
     assert ">In force<" in row_of(page, "tls-versions"), "TLS 1.1 is refused in every release"
 
 
