@@ -104,7 +104,7 @@ def check_access_log(text: str) -> Iterator[Found]:
         yield from rates.count(request, caller, moment)
         yield from names_in_text(line.rpartition('"')[2], number, only="tls-versions")
     if not is_read and text.strip():
-        raise UnreadableContentError("No line of the content is one of an access log", line=1)
+        raise UnreadableContentError("The content is not an access log", line=1)
 
 
 _Read = tuple[Request, str, datetime | None]

@@ -43,8 +43,8 @@ class TakesTooLongError(InvalidError):
     def __init__(self) -> None:
         """Use a message with alternatives."""
         message = (
-            "Reading the content takes too long here. Send it in parts, or check it with the "
-            "command gatebell releases check."
+            "Checking the content takes too long. Send smaller parts, or use the command gatebell "
+            "releases check."
         )
         super().__init__(message, field="content")
 

@@ -30,7 +30,7 @@ from domain.releases.schedule import SCHEDULE
 
 #: Maximum number of tokens in a document. graphql-core takes about a second for five times as many.
 MOST_TOKENS = 50_000
-_NOT_VALID = "The content is not a valid GraphQL document, or too large for one"
+_NOT_VALID = "The content is not a valid GraphQL document, or is too large"
 #: Fields between a connection and its items.
 _PASSING = frozenset({"nodes", "edges", "node"})
 #: Types of fields by containing type and name. An empty type stands for any type.

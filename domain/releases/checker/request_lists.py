@@ -50,7 +50,7 @@ def check_requests(text: str) -> Iterator[Found]:
     if has_commands:
         yield from check_shell(text)
     if not is_read and text.strip():
-        raise UnreadableContentError("No line of the content is a request", line=1)
+        raise UnreadableContentError("The content contains no requests", line=1)
 
 
 class _Block:

@@ -134,7 +134,7 @@ def _take(sign: Token, opened: list[Token]) -> None:
     if sign.text in _CLOSING:
         opened.append(sign)
     elif sign.text in _ENDS and (not opened or _CLOSING[opened.pop().text] != sign.text):
-        raise _error("a bracket is closed that is not open", sign)
+        raise _error("a closing bracket has no opening bracket", sign)
 
 
 def _holds_quotes(token: Token) -> bool:
@@ -143,7 +143,8 @@ def _holds_quotes(token: Token) -> bool:
 
 
 def _error(message: str, token: Token) -> UnreadableContentError:
-    return UnreadableContentError(f"The content is not a whole program: {message}", line=token.line)
+    problem = f"The content is not a complete program: {message}"
+    return UnreadableContentError(problem, line=token.line)
 
 
 #: HTTP methods by the last words in the names of functions.

@@ -239,7 +239,7 @@ def test_the_page_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     for sent, said in (
         ({"content": ""}, "Choose a file or paste something."),
         ({"content": "{", "name": "a.har"}, "not valid JSON"),
-        ({"content": "def (:", "name": "deploy.py"}, "not a whole program"),
+        ({"content": "def (:", "name": "deploy.py"}, "not a complete program"),
         ({"content": "x", "release": "1.0"}, "Not a valid choice"),
     ):
         page = requests.post(gatebell.url + PAGE, data=sent, timeout=30)
