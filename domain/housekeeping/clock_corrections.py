@@ -323,10 +323,11 @@ def ahead_remark(*, session: Session, now: datetime) -> str | None:
     found = times_ahead(session=session, now=now)
     if not found:
         return None
-    where = ", ".join(sorted(found))
+    where, count = ", ".join(sorted(found)), sum(found.values())
+    times = "stored time is" if count == 1 else "stored times are"
     return (
-        f"{sum(found.values())} stored times lie ahead of the clock ({where}): it is, or was, "
-        "wrong. The background worker brings them back."
+        f"{count} {times} ahead of the clock ({where}), because the clock is or was wrong. The "
+        "background worker corrects this."
     )
 
 
@@ -336,6 +337,6 @@ def correction_remark(*, session: Session, now: datetime) -> str | None:
     if at is None or not now - _TOLD_FOR < at <= now + CLOCK_TOLERANCE:
         return None
     return (
-        f"A clock was set back, or ran ahead, until {date_and_time(at)}: what waited for such "
-        "times was made due then."
+        f"A clock was set back or ran ahead until {date_and_time(at)}. Everything that waited for "
+        "a wrong time became due then."
     )

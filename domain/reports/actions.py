@@ -108,7 +108,7 @@ def leave_handover_note(
     schedule = get_row(work, holder, schedule_id)
     text = checked_lines(new.text, "text", LONGEST_HANDOVER_NOTE)
     if not text:
-        raise InvalidError("Enter what whoever is next has to know.", field="text")
+        raise InvalidError("Enter a note for the next person on call.", field="text")
     row = OnCallHandoverNote(
         schedule_id=schedule.id,
         user_id=work.actor.id,
@@ -137,7 +137,8 @@ def delete_handover_note(
     gone = _get(work, holder, schedule.id, note_id)
     row = work.session.get_one(OnCallHandoverNote, note_id)
     if row.user_id != work.actor.id and not holder.can_maintain:
-        raise ForbiddenError("You can delete your own notes; Maintainers can delete all.")
+        message = "You need the Maintainer role to delete notes of other users."
+        raise ForbiddenError(message)
     work.session.delete(row)
     details = {holder.namespace.resource_type: holder.path, "note_id": note_id}
     work.record(EventKind.HANDOVER_NOTE_REMOVED, subject=schedule.name, details=details)
@@ -151,5 +152,5 @@ def _get(work: Work, holder: Holder, schedule_id: int, note_id: int) -> Handover
     )
     row = work.session.execute(wanted).one_or_none()
     if row is None:
-        raise NotFoundError(f"Hand-over note {note_id} not found in this schedule.")
+        raise NotFoundError(f"Handoff note {note_id} not found in this schedule.")
     return note_of(row)

@@ -77,7 +77,10 @@ def change_document(
     if change.revision is not None and change.revision != (row.revision if row else 0):
         name = row and _changed_by(work, row)
         by = f" by @{name}" if name else ""
-        message = f"The document was changed{by} meanwhile. Merge your text with theirs."
+        message = (
+            f"The document was changed{by} in the meantime. Merge your changes with the current "
+            "text."
+        )
         raise ConflictError(message, field="text")
     if row is not None and row.text == text:
         return _shown(work, project, iid, row, row.text)
