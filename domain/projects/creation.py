@@ -210,10 +210,10 @@ def check_free(
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
-            raise TakenError(f"“{path}” already exists.", field="path")
+            raise TakenError(f'"{path}" already exists.', field="path")
     user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
     if session.scalar(user) is not None:
-        raise TakenError(f"“{path}” is already taken by a user.", field="path")
+        raise TakenError(f'"{path}" is already taken by a user.', field="path")
     former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
     if former is not None and not is_former_of(former, own):
         raise former_path_taken(path)
@@ -230,7 +230,7 @@ def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
 def former_path_taken(path: str) -> TakenError:
     """Return the error for a former path of another group or project."""
     message = (
-        f"“{path}” is a former path of another group or project, and still redirects to it. An "
+        f'"{path}" is a former path of another group or project, and still redirects to it. An '
         "owner can release the path."
     )
     return TakenError(message, field="path")
@@ -252,7 +252,7 @@ def get_parent(path: str, *, session: Session) -> Group:
     )
     group = next((each for each in locked if each.path_key == keys[-1]), None)
     if group is None:
-        raise NotFoundError(f"Group “{path}” not found.")
+        raise NotFoundError(f'Group "{path}" not found.')
     return group
 
 
@@ -370,4 +370,4 @@ def _store(row: Group | Project, *, session: Session) -> None:
         with session.begin_nested():  # The error page still queries the database.
             session.add(row)
     except IntegrityError as error:
-        raise TakenError(f"“{row.path}” already exists.", field="path") from error
+        raise TakenError(f'"{row.path}" already exists.', field="path") from error

@@ -94,7 +94,7 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
         statement.values(member_role_id=role.id if role else None).returning(Member.id)
     ).first()
     if changed is None and role is not None:
-        message = f"The role “{role.name}” is only for members with the {role.base.label} role."
+        message = f'The role "{role.name}" is only for members with the {role.base.label} role.'
         raise InvalidError(message, field="member_role_id")
 
 
@@ -143,7 +143,7 @@ def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRo
     )
     added = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if added is None:
-        raise TakenError(f"The member role “{name}” already exists.", field="name")
+        raise TakenError(f'The member role "{name}" already exists.', field="name")
     made = get_member_role(added.id, session=work.session)
     _record(work, EventKind.MEMBER_ROLE_CREATED, made, group)
     return made
@@ -164,7 +164,7 @@ def _delete(work: Work, role_id: int, group: GroupView | None) -> MemberRole:
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)
     if work.session.scalar(in_use) is not None:
-        message = f"Members still have the role “{found.name}”. Give them another role first."
+        message = f'Members still have the role "{found.name}". Give them another role first.'
         raise ConflictError(message)
     work.session.delete(row)
     _record(work, EventKind.MEMBER_ROLE_REMOVED, found, group)
