@@ -35,7 +35,7 @@ _DAY = timedelta(days=1)
 
 
 class ReportPeriod(StrEnum):
-    """Period of a report without `from`."""
+    """Predefined period of a report."""
 
     NIGHT = "last_night"
     WEEK = "last_week"
@@ -198,7 +198,7 @@ class PersonFigures(Resource):
 
 
 class ProposalKind(StrEnum):
-    """Kind of proposal that makes a rule less noisy."""
+    """Kind of proposal to make a rule less noisy."""
 
     THRESHOLD = "threshold"
     GROUP = "group"
