@@ -38,8 +38,8 @@ def test_one_line_says_why_and_what_was_noted_before(gatebell: LiveGatebell) -> 
         endpoint.accepted(**first)
     seen = said(browser.get(f"{url}/2").text)
     assert "2 events in one alert: reports with the same fingerprint." in seen
-    assert "Seen once before, last #1" in seen
-    assert "noted at #1: “Rotated the logs <b>by hand</b>”" in seen
+    assert "Seen once before, most recently as #1" in seen
+    assert "noted in #1: “Rotated the logs <b>by hand</b>”" in seen
 
 
 def test_who_resolved_it_by_hand_is_told_without_a_note(gatebell: LiveGatebell) -> None:
