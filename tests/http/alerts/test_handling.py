@@ -162,13 +162,13 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     text = words(page.text)
     assert "not processed yet, waiting for 4" in text
-    assert "resolve this one" not in text
+    assert "Pages are sent only when an alert opens" not in text
     assert "the default policy, since no route matches" in text
     assert "Incident rules for this alert are not processed yet, waiting for 4" in text
     browser = signed_in(gatebell, alice(gatebell))
     for path in ("incidents", f"settings/webhooks/{hook['id']}/deliveries"):
         listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
-        assert "Changes of alerts are not processed yet, waiting for" in listed
+        assert "Changes to alerts are not processed yet, waiting for" in listed
     report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
     assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
     # It can be escalated meanwhile, and acknowledged.
