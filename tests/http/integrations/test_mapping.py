@@ -300,7 +300,7 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(free, mine.values(mapping={"title": [["event"]]}))
     browser, page = opened(free, endpoint, "{id}/configure")
-    assert "Mappings need the Premium or Ultimate tier" in page.text
+    assert "Mappings require the Premium or Ultimate tier" in page.text
     token = form_with(page, "name").value("csrf_token")
     answer = browser.post(page.url.replace("configure", "mapping"), data={"csrf_token": token})
     assert answer.status_code == 403
