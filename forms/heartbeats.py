@@ -45,10 +45,10 @@ class HeartbeatForm(Form):
         default=Severity.CRITICAL.value,
     )
     environment = Line(
-        "Environment", Length(max=LONGEST_ENVIRONMENT, message="At most 255 characters.")
+        "Environment", Length(max=LONGEST_ENVIRONMENT, message="Enter at most 255 characters.")
     )
     description = Lines(
-        "Description", Length(max=LONGEST_DESCRIPTION, message="At most 1000 characters.")
+        "Description", Length(max=LONGEST_DESCRIPTION, message="Enter at most 1,000 characters.")
     )
 
     @classmethod
