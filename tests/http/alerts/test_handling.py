@@ -125,7 +125,7 @@ def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGat
     text = do(browser, endpoint, "escalate")
     assert f"Escalating to @{mate.username} in 5 s" in text
     assert label not in text
-    assert "The escalation is cancelled." in do(browser, endpoint, "escalate/undo")
+    assert "The escalation was cancelled." in do(browser, endpoint, "escalate/undo")
     assert label in words(browser.get(url).text)
 
 

@@ -64,7 +64,7 @@ def test_the_page_of_one_of_a_thousand_shows_its_item_alone(gatebell: LiveGatebe
     assert len(page.content) < 60_000
     assert "Alert499" in page.text
     assert "Alert498" not in page.text
-    assert "out of a larger body" in page.text
+    assert "the part of the body for this alert" in page.text
     whole = browser.get(f"{url}/payload")
     assert whole.content == body
     assert whole.headers["Content-Disposition"] == "attachment"
