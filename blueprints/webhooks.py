@@ -102,7 +102,7 @@ def send_test_message(project: ProjectView, webhook_id: int) -> ResponseReturnVa
 def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Pause sending to a webhook."""
     actions.pause_webhook(work(), project, webhook_id)
-    flash("Paused. Nothing is sent until you resume.")
+    flash("Webhook paused. Nothing is sent until you resume it.")
     return _back_to(project, webhook_id)
 
 
@@ -111,7 +111,7 @@ def pause(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
 def resume(project: ProjectView, webhook_id: int) -> ResponseReturnValue:
     """Resume sending, including queued events."""
     actions.resume_webhook(work(), project, webhook_id)
-    flash("Events are sent from now on.")
+    flash("Sending resumed.")
     return _back_to(project, webhook_id)
 
 

@@ -19,7 +19,7 @@ from forms.base import Form, Line, SomeBody, at_most
 
 SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in Severity]
 _LONGEST = 2_000
-_TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
+_TOO_LONG = Length(max=_LONGEST, message=f"Enter at most {_LONGEST:,} characters.")
 
 
 class ConditionsForm(Form):

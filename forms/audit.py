@@ -11,7 +11,7 @@ from domain.audit.log import KINDS, EventFilter
 from forms.access_token import DayField
 from forms.base import Form, Line, at_most
 
-_LONGEST = at_most(255, "This")
+_LONGEST = at_most(255, "The target")
 _A_NAME = at_most(255, "A user name")
 
 
@@ -21,7 +21,7 @@ class AuditFilterForm(Form):
     kind = SelectField("Event", choices=[("", "Any event"), *KINDS], default="")
     actor = Line("Done by", Optional(), _A_NAME)
     user = Line("Account", Optional(), _A_NAME)
-    target = Line("About", Optional(), _LONGEST)
+    target = Line("Target", Optional(), _LONGEST)
     address = Line("IP address", Optional())
     since = DayField("From", validators=[Optional()])
     until = DayField("Until", validators=[Optional()])

@@ -30,25 +30,25 @@ class HeartbeatForm(Form):
     )
     kind = RadioField(
         "When does the job run?",
-        choices=[(_INTERVAL, "At an interval"), (_CRON, "By a cron expression")],
+        choices=[(_INTERVAL, "At an interval"), (_CRON, "On a cron schedule")],
         default=_INTERVAL,
     )
     every = DurationLine("Interval", default="1d")
     cron = Line("Cron expression")
     time_zone = TimeZoneField(default="UTC")
     grace = DurationLine(
-        "Grace time", DataRequired("Enter how late a ping may be, such as 5m."), default="1h"
+        "Grace time", DataRequired("Enter a grace time, such as 5m."), default="1h"
     )
     severity = SelectField(
-        "Severity of its alerts",
+        "Alert severity",
         choices=[(each, each.capitalize()) for each in SEVERITIES],
         default=Severity.CRITICAL.value,
     )
     environment = Line(
-        "Environment", Length(max=LONGEST_ENVIRONMENT, message="At most 255 characters.")
+        "Environment", Length(max=LONGEST_ENVIRONMENT, message="Enter at most 255 characters.")
     )
     description = Lines(
-        "Description", Length(max=LONGEST_DESCRIPTION, message="At most 1000 characters.")
+        "Description", Length(max=LONGEST_DESCRIPTION, message="Enter at most 1,000 characters.")
     )
 
     @classmethod

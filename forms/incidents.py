@@ -44,8 +44,8 @@ class IncidentForm(Form):
         validators=[at_most(LONGEST_DESCRIPTION, "A description")],
     )
     severity = SelectField("Severity", choices=_SEVERITIES, default="unknown")
-    close_when_resolved = BooleanField("Close it when all of its alerts are resolved")
-    quiet_alerts = BooleanField("Its open alerts page nobody while somebody has acknowledged it")
+    close_when_resolved = BooleanField("Close the incident when all of its alerts are resolved")
+    quiet_alerts = BooleanField("Do not page for open alerts while the incident is acknowledged")
 
 
 class IncidentRuleForm(ConditionsForm):
@@ -56,13 +56,11 @@ class IncidentRuleForm(ConditionsForm):
         DataRequired("Enter a name, such as Production."),
         at_most(LONGEST_RULE_NAME, "A name"),
     )
-    close_when_resolved = BooleanField("Close its incidents when all of their alerts are resolved")
+    close_when_resolved = BooleanField("Close incidents when all of their alerts are resolved")
     open_when_silenced = BooleanField(
-        "Open incidents for silenced alerts too, and during maintenance windows"
+        "Also open incidents for silenced alerts and during maintenance windows"
     )
-    quiet_alerts = BooleanField(
-        "Open alerts of its incidents page nobody while somebody has acknowledged the incident"
-    )
+    quiet_alerts = BooleanField("Do not page for open alerts while their incident is acknowledged")
     #: Responders such as `user:7`, or empty. The choices depend on the project.
     responders = FieldList(
         SelectField("Responder", choices=[], validate_choice=False),

@@ -48,8 +48,8 @@ class IntegrationForm(Form):
             NumberRange(
                 SHORTEST_SILENCE,
                 LONGEST_SILENCE,
-                message=f"Enter {SHORTEST_SILENCE} to {LONGEST_SILENCE:,} minutes, or nothing for "
-                "never.",
+                message=f"Enter {SHORTEST_SILENCE} to {LONGEST_SILENCE:,} minutes, or leave it "
+                "empty.",
             ),
         ],
     )
@@ -69,7 +69,7 @@ class IntegrationForm(Form):
     def validate_api_url(self, field: URLField) -> None:
         """Reject malformed URLs. The domain checks whether the type requires one."""
         if field.data and not is_web_url(field.data):
-            raise ValidationError("A URL starts with https:// or http:// and names a host.")
+            raise ValidationError("Enter a complete URL that starts with https:// or http://.")
 
 
 class NewIntegrationForm(IntegrationForm):
@@ -92,7 +92,7 @@ class NewIntegrationForm(IntegrationForm):
     def api_url_help(self) -> str:
         """Help text for the API URL, with its purpose for each type that has one."""
         uses = [f"{each.label}: {each.api_url.help}" for each in INTEGRATION_TYPES if each.api_url]
-        return " ".join([*uses, "Other types have none."])
+        return " ".join([*uses, "Other types have no API URL."])
 
     @property
     def types_that_need_a_url(self) -> str:
@@ -206,7 +206,7 @@ class SeverityWordsForm(Form):
         for line in lines:
             word, equals, severity = line.rpartition("=")
             if not equals:
-                raise ValueError(f"“{line.strip()[:60]}” is not of the form word = severity.")
+                raise ValueError(f"“{line.strip()[:60]}” does not have the form word = severity.")
             table[word.strip()] = severity.strip().lower()
         return table
 

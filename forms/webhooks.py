@@ -15,7 +15,7 @@ class DestinationForm(Form):
     """The form for the URL of a destination."""
 
     url = Line(
-        "URL", DataRequired("Enter the URL that events are sent to."), at_most(2000, "A URL")
+        "URL", DataRequired("Enter the URL to which events are sent."), at_most(2000, "A URL")
     )
 
 
@@ -23,10 +23,10 @@ class SecretRotationForm(Form):
     """The form that rotates a secret, with the period in which the old secret also signs."""
 
     overlap = RadioField(
-        "How long does the old secret also sign?",
+        "How long does the old secret stay in use?",
         choices=[(each.key, each.words) for each in GracePeriod],
         default=GracePeriod.DAY.key,
-        validators=[InputRequired("Choose how long the old secret also signs.")],
+        validators=[InputRequired("Choose how long the old secret stays in use.")],
     )
 
 

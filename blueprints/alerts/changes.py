@@ -79,7 +79,7 @@ def _change_every(listing: AlertList, order: BatchOrder) -> ResponseReturnValue:
             listing=listing,
             project=listing.project,
             status=change.status,
-            matching="all that match" if matching is None else pluralize(matching, "alert"),
+            matching="all matching alerts" if matching is None else pluralize(matching, "alert"),
             back=order.list_query,
         )
     batch = change_all_matching(
@@ -103,16 +103,16 @@ def after_batch(batch: BatchView, list_url: str) -> ResponseReturnValue:
 def flash_batch(batch: BatchView) -> None:
     """Show the result of a finished batch."""
     if batch.restored or batch.kept:
-        flash(f"{pluralize(batch.restored, 'alert')} {_is(batch.restored)} as before.")
+        flash(f"{pluralize(batch.restored, 'alert was', 'alerts were')} restored.")
         if batch.kept:
-            changed = f"{pluralize(batch.kept, 'alert')} {_is(batch.kept)} left as "
-            it_is = "it is" if batch.kept == 1 else "they are"
-            flash(f"{changed}{it_is}: changed since.", "warning")
+            kept = pluralize(batch.kept, "alert was", "alerts were")
+            they_have = "it has" if batch.kept == 1 else "they have"
+            flash(f"{kept} not restored because {they_have} changed since.", "warning")
         return
     flash_change(_done(batch.changed, batch.status), batch)
     if batch.left:
         flash(
-            f"{pluralize(batch.left, 'alert')} {_is(batch.left)} left as before: "
+            f"{pluralize(batch.left, 'alert was', 'alerts were')} not changed: "
             "another open alert has the same fingerprint.",
             "error",
         )
@@ -131,21 +131,13 @@ def _flash_outcome(outcome: StatusChangeResult, batch: BatchView) -> None:
         flash_change(_done(len(outcome.done), batch.status), batch)
     if outcome.conflicts:
         names = ", ".join(f"#{iid} “{visible(title)}”" for iid, title in outcome.conflicts)
-        flash(
-            f"Left as {'it was' if len(outcome.conflicts) == 1 else 'they were'}: {names}. "
-            "Another open alert has the same fingerprint.",
-            "error",
-        )
+        flash(f"Not changed: {names}. Another open alert has the same fingerprint.", "error")
     if not (outcome.done or outcome.conflicts):
         flash("Select alerts first.", "warning")
 
 
 def _done(number: int, status: str) -> str:
-    return f"{pluralize(number, 'alert')} {_is(number)} {status} now."
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
+    return f"{pluralize(number, 'alert is', 'alerts are')} now {status}."
 
 
 def me() -> Actor:
@@ -172,7 +164,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
     with refusals_shown(ConflictError):
         batch = give_status(work(), project, iid, request.form.get("status", ""))
-        flash_change(f"The alert is {batch.status} now.", batch)
+        flash_change(f"The alert is now {batch.status}.", batch)
     return _to_alert(project, iid)
 
 
@@ -218,9 +210,9 @@ def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
 def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Cancel an escalation that has not happened yet."""
     if pending.undo_escalation(work(), project, iid):
-        flash("The escalation is cancelled. Nobody else was paged.")
+        flash("The escalation was cancelled. Nobody else was paged.")
     else:
-        message = "There is nothing to undo: it was undone before, or its five seconds are over."
+        message = "Nothing to undo: the escalation was already undone or has already happened."
         flash(message, "warning")
     return _to_alert(project, iid)
 
@@ -237,8 +229,8 @@ def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
 
 
 _VERBS = {
-    "wake": (manual_actions.wake_alert, "The alert is triggered again, and paging begins again."),
-    "renew": (manual_actions.renew_acknowledgement, "The acknowledgement holds as long again."),
+    "wake": (manual_actions.wake_alert, "The alert is triggered again, and paging starts over."),
+    "renew": (manual_actions.renew_acknowledgement, "Acknowledgement renewed."),
 }
 
 
@@ -249,7 +241,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     with refusals_shown(InvalidError):
         body = read_body(AlertPageBody, {"user": request.form.get("user", "")})
         manual_actions.page_person(work(), project, iid, body)
-        flash(f"@{body.user} is paged now.")
+        flash(f"@{body.user} is being paged.")
     return _to_alert(project, iid)
 
 
@@ -273,7 +265,7 @@ def _asked_snooze() -> AlertSnooze:
     try:
         local = datetime.fromisoformat(request.form.get("until", ""))
     except ValueError as error:
-        raise InvalidError("Enter until when it is snoozed.", field="until") from error
+        raise InvalidError("Enter the end of the snooze.", field="until") from error
     until = instant(local.replace(tzinfo=None), zone(get_current_user().time_zone))
     return AlertSnooze(until=until)
 

@@ -173,7 +173,8 @@ def store(
     try:
         by_integration.count()
     except TooManyRequests:
-        message = f"This integration accepts {settings().alert_rate_limit.replace('/', ' per ')}."
+        rate = settings().alert_rate_limit.replace("/", " requests per ")
+        message = f"This integration accepts {rate}."
         raise _OVER_LIMIT[receiver.format.retry_status](message) from None
     moment = delivery.received_at
     if key.last_used_at is None or moment - key.last_used_at >= receivers.USE_RESOLUTION:
@@ -221,5 +222,5 @@ def _get_from_sns(url: OutgoingUrl) -> tuple[int, bytes]:
     try:
         answer = OutgoingClient.of(settings()).get(url)
     except OutgoingError as error:
-        raise sns.RefusedSubscriptionError(f"{url.host} was not reached: {error}.") from error
+        raise sns.RefusedSubscriptionError(f"Could not reach {url.host}: {error}.") from error
     return answer.status, answer.beginning

@@ -28,7 +28,7 @@ def receive_ping(key: str, kind: PingKind, exit_status: int | None = None) -> Bo
     moment = now()
     _count(key)
     if exit_status is not None and exit_status > _LONGEST_EXIT_STATUS:
-        raise QueryError("invalid url format: an exit status is from 0 to 255")
+        raise QueryError("invalid url format: an exit status must be from 0 to 255")
     rid, own = _run_id(), services()
     kept = settings().heartbeat_body_limit_bytes
     # Check the key first, so that clients with an unknown key cannot send large bodies.
@@ -91,7 +91,7 @@ def _run_id() -> str | None:
     try:
         return str(UUID(given))
     except ValueError as error:
-        raise QueryError("invalid uuid format: rid is the UUID of a run") from error
+        raise QueryError("invalid uuid format: rid must be the UUID of a run") from error
 
 
 def _settle(stored: StoredPing) -> None:

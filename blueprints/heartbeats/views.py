@@ -91,7 +91,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Pause a heartbeat."""
     actions.pause_heartbeat(work(), project, heartbeat_id)
-    flash("Heartbeat paused. Pings are logged, and no alert opens until you resume it.")
+    flash("Heartbeat paused. Pings are logged, but no alert opens until you resume it.")
     return _back_to(project, heartbeat_id)
 
 

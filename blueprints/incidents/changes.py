@@ -34,7 +34,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     with refusals_shown(InvalidError, NotFoundError):
         change = read_body(IncidentChange, {"status": request.form.get("status", "")})
         changed = actions.change_incident(work(), project, iid, change)
-        flash(f"The incident is {changed.status} now.")
+        flash(f"The incident is now {changed.status}.")
     return _to_incident(project, iid)
 
 
@@ -61,9 +61,10 @@ def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
 def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page an assignee about an incident."""
     with refusals_shown(InvalidError):
-        body = read_body(IncidentPageBody, {"users": request.form.get("user", "")})
+        name = request.form.get("user", "")
+        body = read_body(IncidentPageBody, {"users": name})
         actions.page_responders(work(), project, iid, body)
-        flash("Paged.")
+        flash(f"@{name} is being paged.")
     return _to_incident(project, iid)
 
 

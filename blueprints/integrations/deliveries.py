@@ -97,7 +97,7 @@ def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         _flash_replays(result)
         after, length = result.next_after, form.period.data
     else:
-        flash("Choose one of the periods.", "error")
+        flash("Choose a period.", "error")
         after, length = None, None
     url = url_for(
         "deliveries.index",
@@ -113,8 +113,8 @@ def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 def _flash_replays(result: ReplayResult) -> None:
     done, still = len(result.replayed), len(result.still_refused)
     told = f"{pluralize(done, 'delivery was', 'deliveries were')} replayed"
-    told += f", {still} are still rejected" if still else ""
-    told += ". Others are left: replay again to go on." if result.next_after else "."
+    told += f", {pluralize(still, 'is', 'are')} still rejected" if still else ""
+    told += ". More deliveries remain. Replay again to continue." if result.next_after else "."
     flash(told, "warning" if still and not done else "message")
 
 
@@ -124,7 +124,7 @@ def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> R
     """Process the body of a delivery again as a new delivery, with the current mapping."""
     resent = actions.resend(work(), project, integration_id, delivery_id)
     if resent.outcome == "accepted":
-        flash(f"Delivery {delivery_id} was sent again as this delivery.")
+        flash(f"Delivery {delivery_id} was sent again. This is the new delivery.")
     else:
         flash("The delivery was processed again and rejected.", "error")
     url = url_for(

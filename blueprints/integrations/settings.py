@@ -228,7 +228,7 @@ def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     except InvalidError as error:
         flash(str(error), "error")
         return _back_to_words(project, integration_id)
-    flash(f"“{word}” is {severity} from now on. Send deliveries again to apply it to them.")
+    flash(f"“{word}” now means {severity}. To apply this to stored deliveries, send them again.")
     url = url_for("deliveries.index", project_path=project.path, integration_id=integration_id)
     return redirect(url)
 

@@ -56,7 +56,7 @@ def _systemd(url: str) -> PingSnippet:
 
 def _python(url: str) -> PingSnippet:
     return PingSnippet(
-        title="Python, standard library only",
+        title="Python: standard library only",
         text=(
             "import urllib.request\n\n"
             f'URL = "{url}"\n\n\n'

@@ -44,7 +44,7 @@ def test_pages_and_their_scripts_work_below_a_path(
     assert page.url == alerts
     page.get_by_role("link", name="Disk full").focus()
     page.keyboard.press("a")  # the page's script acknowledges it, and the page comes again
-    page.get_by_text("is acknowledged now").wait_for()
+    page.get_by_text("is now acknowledged").wait_for()
     assert page.url.startswith(alerts)
     leave(page)
     assert (told, proxy.strays) == ([], [])

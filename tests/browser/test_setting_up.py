@@ -29,9 +29,9 @@ def test_the_credentials_page_turns_green_by_itself(live_sqlite: LiveGatebell, p
     expect(setup).to_contain_text("Add --header 'Authorization: Bearer KEY'")
     assert problems_of(page) == []
     endpoint.accepted(title="Here")
-    expect(setup).to_contain_text("Deliveries arrive.")
+    expect(setup).to_contain_text("Receiving deliveries.")
     expect(setup.locator(".notice.good")).to_be_visible()
-    expect(page.get_by_role("status").filter(has_text="Deliveries arrive.")).to_have_count(1)
+    expect(page.get_by_role("status").filter(has_text="Receiving deliveries.")).to_have_count(1)
     # What somebody has opened meanwhile stays as it is.
     expect(page.locator("#authorization-key")).to_be_visible()
 
@@ -64,4 +64,4 @@ def test_without_scripts_a_button_asks_again(live_sqlite: LiveGatebell, plain_pa
     plain_page.goto(f"{settings}/integrations/{endpoint.id}/credentials")
     endpoint.accepted(title="Here")
     plain_page.get_by_role("link", name="Check again").click()
-    expect(plain_page.locator("#setup")).to_contain_text("Deliveries arrive.")
+    expect(plain_page.locator("#setup")).to_contain_text("Receiving deliveries.")

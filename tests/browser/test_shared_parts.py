@@ -95,7 +95,7 @@ def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
     rows.last.get_by_role("link").focus()
     page.keyboard.press("a")
     told = page.locator(".flashes")
-    expect(told).to_contain_text("1 alert is acknowledged now.")
+    expect(told).to_contain_text("1 alert is now acknowledged.")
     expect(rows.last.get_by_role("link")).to_be_focused()
     expect(told).to_be_in_viewport(ratio=1)
     expect(rows.last).to_be_in_viewport()

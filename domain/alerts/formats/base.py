@@ -222,10 +222,9 @@ class Format(IntegrationType, ABC):
         sentence = f"Reports are grouped into one alert by {item.fingerprint_source}."
         yield GroupingRule(item.fingerprint, sentence, {})
 
-    def misread(self, count: int) -> str:
-        """Return a phrase that describes misdirected deliveries and names the correct type."""
-        del count
-        return "see their warnings"
+    def misread(self) -> str:
+        """Return a sentence about misdirected deliveries that names the correct type."""
+        return "See the warnings of these deliveries"
 
 
 def _written(moment: datetime) -> str:

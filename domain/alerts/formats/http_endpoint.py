@@ -202,7 +202,7 @@ class HttpEndpoint(Format):
 
     name = "http"
     label = "HTTP Endpoint"
-    help = "HTTP Endpoint takes any JSON object."
+    help = "HTTP Endpoint accepts any JSON object."
     has_mapping = True
     takes_sns = True
     takes_events = True
@@ -211,7 +211,7 @@ class HttpEndpoint(Format):
         Tool(
             name="PagerDuty Events API",
             marks="routing_key event_action",
-            hint="Its events are read without a mapping.",
+            hint="Events are read without a mapping.",
         ),
         *PRESETS,
     )
@@ -275,12 +275,11 @@ class HttpEndpoint(Format):
         sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
         yield GroupingRule(fingerprint.of("payload", stable), sentence, stable)
 
-    def misread(self, count: int) -> str:
-        """Return a phrase that describes misdirected webhooks and names the correct type."""
+    def misread(self) -> str:
+        """Return a sentence about misdirected webhooks that names the correct type."""
         return (
-            f"{'a webhook' if count == 1 else 'webhooks'} of Prometheus Alertmanager or Grafana, "
-            "for an integration of the type “Prometheus Alertmanager”, which opens one alert for "
-            "each alert of the webhook"
+            "Send webhooks of Prometheus Alertmanager or Grafana to an integration of the type "
+            "“Prometheus Alertmanager”, which opens an alert for each alert in the webhook"
         )
 
     def example(self, started: str) -> Mapping[str, Any]:
@@ -307,7 +306,7 @@ class HttpEndpoint(Format):
 def _pagerduty(base_url: str, key: str) -> Snippet:
     event = {"url": f"{base_url}/v2/enqueue", "routing_key": key}
     return Snippet(
-        title="PagerDuty: URL of the Events API v2 and routing key, for tools that speak it",
+        title="PagerDuty: Events API v2 URL and routing key, for tools that support it",
         language="json",
         text=f"{orjson.dumps(event, option=orjson.OPT_INDENT_2).decode()}\n",
     )

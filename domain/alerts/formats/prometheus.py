@@ -334,9 +334,12 @@ class Prometheus(Format):
 
     name = "prometheus"
     label = "Prometheus Alertmanager"
-    help = "Prometheus Alertmanager takes its webhooks, Grafana's, and alerts of Prometheus itself."
+    help = (
+        "Prometheus Alertmanager accepts webhooks of Alertmanager and Grafana, and alerts of "
+        "Prometheus."
+    )
     api_url = ApiUrl(
-        help="Deprecated and not used any more. Any URL is accepted, such as "
+        help="Deprecated and no longer used. Any URL is accepted, such as "
         f"{PLACEHOLDER_API_URL}.",
         usual=PLACEHOLDER_API_URL,
     )
@@ -360,7 +363,7 @@ class Prometheus(Format):
         Tool(
             name="Prometheus or vmalert",
             marks="labels.alertname startsAt endsAt",
-            hint="Enter the URL without .json as an Alertmanager, whose path is /api/v2/alerts.",
+            hint="Enter the URL without .json as an Alertmanager. The path /api/v2/alerts is appended.",
         ),
     )
     guides = (
@@ -448,10 +451,9 @@ class Prometheus(Format):
             {"title": item.title},
         )
 
-    def misread(self, count: int) -> str:
-        """Return a phrase that describes misdirected alerts and names the correct type."""
-        what = "a single alert" if count == 1 else "single alerts"
-        return f"{what}, for an integration of the type “HTTP Endpoint”"
+    def misread(self) -> str:
+        """Return a sentence about misdirected alerts that names the correct type."""
+        return "Send single alerts to an integration of the type “HTTP Endpoint”"
 
     def example(self, started: str) -> Mapping[str, Any]:
         """Return a webhook with one alert."""

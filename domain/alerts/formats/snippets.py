@@ -78,7 +78,7 @@ def _apprise(url: str, key: str) -> Snippet:
     # body.
     options = f"+Authorization=Bearer%20{quote(key, safe='')}&:message=description&:severity=high"
     return Snippet(
-        title="Apprise: a URL for its configuration or command line",
+        title="Apprise: URL for the configuration file or the command line",
         language="sh",
         text=f"apprise --title 'Disk almost full' --body '2 % left' \\\n  '{target}?{options}'\n",
     )
@@ -86,7 +86,7 @@ def _apprise(url: str, key: str) -> Snippet:
 
 def _collectd(url: str, key: str) -> Snippet:
     return Snippet(
-        title="collectd: write_http in collectd.conf, for notifications of the plugin threshold",
+        title="collectd: write_http in collectd.conf, for notifications of the threshold plugin",
         language="apache",
         text=(
             "LoadPlugin write_http\n"
@@ -115,12 +115,12 @@ def _healthchecks(url: str, key: str) -> tuple[Snippet, ...]:
     headers = f"Authorization: Bearer {key}\nContent-Type: application/json\n"
     return (
         Snippet(
-            title="Healthchecks: URL of a webhook, with the method POST for down and for up",
+            title="Healthchecks: webhook URL, with the method POST for down and up",
             language="text",
             text=f"{url}\n",
         ),
         Snippet(
-            title="Healthchecks: request headers, for down and for up",
+            title="Healthchecks: request headers for down and up",
             language="text",
             text=headers,
         ),
@@ -131,7 +131,7 @@ def _healthchecks(url: str, key: str) -> tuple[Snippet, ...]:
 
 #: Script with the placeholders @URL@ and @KEY@.
 _MONIT_SCRIPT = r"""#!/bin/sh
-# Save it as /usr/local/bin/gatebell-monit, make it executable, and in monitrc write for example:
+# Save as /usr/local/bin/gatebell-monit, make it executable, and use it in monitrc, for example:
 #   check filesystem root with path /
 #     if space usage > 90% then exec "/usr/local/bin/gatebell-monit"
 #       else if succeeded then exec "/usr/local/bin/gatebell-monit resolved"
@@ -167,7 +167,7 @@ def _uptime_kuma(key: str) -> tuple[Snippet, ...]:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     return (
         Snippet(
-            title="Uptime Kuma: additional headers of a webhook to the URL above",
+            title="Uptime Kuma: additional headers for a webhook to the URL above",
             language="json",
             text=_indented(headers),
         ),

@@ -46,17 +46,17 @@ ALERTMANAGER = Sender(
     agents=("alertmanager/",),
     body_marks=(b'"groupKey"', b'"receiver"', b'"externalURL"'),
     key=(
-        "In alertmanager.yml, below http_config of the webhook, set authorization with type Bearer "
-        "and the key above as credentials, then reload Alertmanager."
+        "In alertmanager.yml, under http_config of the webhook, set authorization with the type "
+        "Bearer and the key above as credentials. Then reload Alertmanager."
     ),
     volume=(
-        "In alertmanager.yml, raise group_interval and repeat_interval of the route, so that it "
-        "sends less often."
+        "In alertmanager.yml, raise group_interval and repeat_interval of the route to send "
+        "requests less often."
     ),
     size=(
-        "In alertmanager.yml, add labels to group_by of the route, such as namespace, so that each "
-        "group has fewer alerts. Do not set max_alerts: it leaves out alerts. An administrator can "
-        "raise METRICS_BODY_LIMIT_BYTES."
+        "In alertmanager.yml, add labels such as namespace to group_by of the route, so that each "
+        "group has fewer alerts. Do not set max_alerts, since it leaves out alerts. An "
+        "administrator can raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
 #: Known senders. The first match is used, since a body of Grafana also matches Alertmanager.
@@ -66,8 +66,8 @@ SENDERS = (
         agents=("grafana",),
         body_marks=(b'"orgId"', b'"receiver"'),
         key=(
-            "In Grafana, edit the contact point: below “Optional Webhook settings”, set the "
-            "authorization header's scheme to Bearer and its credentials to the key above."
+            "In Grafana, edit the contact point. Under “Optional Webhook settings”, set the scheme "
+            "of the authorization header to Bearer, and its credentials to the key above."
         ),
         volume="In Grafana, raise the timings of the notification policy.",
         size=(
@@ -99,21 +99,21 @@ SENDERS = (
         name="Monit",
         agents=("monit/",),
         key=(
-            "Monit cannot send headers itself: have an exec action call curl, as in the snippet "
+            "Monit cannot send headers itself. Call curl from an exec action, as in the snippet "
             "below."
         ),
-        media_type="Have an exec action call curl, as in the snippet below.",
+        media_type="Call curl from an exec action, as in the snippet below.",
     ),
     Sender(
         name="Healthchecks",
         agents=("healthchecks",),
         key=(
             "In the webhook integration, add the line “Authorization: Bearer KEY” to the request "
-            "headers, for down and for up."
+            "headers for down and up."
         ),
         media_type=(
             "In the webhook integration, choose POST and add the line “Content-Type: "
-            "application/json” to the request headers, for down and for up."
+            "application/json” to the request headers for down and up."
         ),
     ),
     Sender(
@@ -121,7 +121,7 @@ SENDERS = (
         agents=("collectd/",),
         key='In the Node of write_http, add Header "Authorization: Bearer KEY".',
         media_type='In the Node of write_http, set Format "JSON" and Notifications true.',
-        volume="In the Node of write_http, set Metrics false, so that only notifications are sent.",
+        volume="In the Node of write_http, set Metrics false to send only notifications.",
     ),
     Sender(
         name="Zabbix",
@@ -178,13 +178,13 @@ def sender_of(user_agent: str | None, body: bytes | None) -> Sender:
 #: Advice for rejected requests by status code. `Sender` adds advice for other codes.
 _ADVICE: Mapping[int, str] = {
     400: (
-        "Look at the body in the delivery: a template of the sender may be wrong, or quotes may be "
+        "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "
         "missing."
     ),
-    403: "The request was correct, but this integration does not accept deliveries now.",
-    408: "The body did not arrive in time. Check the network or the proxy between the two.",
+    403: "The request was correct, but the integration does not currently accept deliveries.",
+    408: "The body did not arrive in time. Check the network, and any proxy in between.",
     422: (
-        "The body is JSON, but no alert is in it. Compare it with the example on the page “Send "
+        "The body is JSON, but contains no alert. Compare it with the example on the page “Send "
         "test alert”, and check that the type of this integration matches the sender."
     ),
 }
@@ -194,12 +194,12 @@ def advice_for(status_code: int, sender: Sender) -> str:
     """Return advice for a request that was rejected with a status code."""
     of_sender = {
         401: sender.key,
-        413: sender.size or sender.volume or "Send fewer alerts in one request, or shorter texts.",
+        413: sender.size or sender.volume or "Send fewer alerts per request, or shorter texts.",
         415: sender.media_type or _ANY_TYPE,
-        429: sender.volume or "Send less often, or several alerts in one request.",
-        503: sender.volume or "Send less often; the sender tries again.",
+        429: sender.volume or "Send less often, or send several alerts in one request.",
+        503: sender.volume or "Send less often. The sender retries the request.",
     }
-    return of_sender.get(status_code) or _ADVICE.get(status_code) or "Look at the delivery."
+    return of_sender.get(status_code) or _ADVICE.get(status_code) or "Check the delivery."
 
 
 class SetUpStage(StrEnum):

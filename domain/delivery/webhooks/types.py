@@ -38,23 +38,31 @@ class WebhookEvent(Labelled):
     """An event of a webhook. The value is the `type` of its message."""
 
     ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
-    ALERT_ACKNOWLEDGED = "alert.acknowledged", "Alert acknowledged", "Somebody is working on it."
-    ALERT_IGNORED = "alert.ignored", "Alert ignored", "Somebody ignored it."
+    ALERT_ACKNOWLEDGED = (
+        "alert.acknowledged",
+        "Alert acknowledged",
+        "A user acknowledged the alert.",
+    )
+    ALERT_IGNORED = "alert.ignored", "Alert ignored", "A user ignored the alert."
     ALERT_RESOLVED = (
         "alert.resolved",
         "Alert resolved",
-        "By a report, by somebody, or by an incident.",
+        "A report, a user or an incident resolved the alert.",
     )
-    ALERT_REOPENED = "alert.reopened", "Alert reopened", "It is triggered again."
-    ALERT_RAISED = "alert.raised", "Alert raised", "A report gave it a higher severity."
-    INCIDENT_OPENED = "incident.opened", "Incident opened", "By somebody or by a rule."
+    ALERT_REOPENED = "alert.reopened", "Alert reopened", "The alert is triggered again."
+    ALERT_RAISED = "alert.raised", "Alert raised", "A report raised the severity of the alert."
+    INCIDENT_OPENED = "incident.opened", "Incident opened", "A user or a rule opened an incident."
     INCIDENT_ACKNOWLEDGED = (
         "incident.acknowledged",
         "Incident acknowledged",
-        "Somebody is working on it.",
+        "A user acknowledged the incident.",
     )
-    INCIDENT_RESOLVED = "incident.resolved", "Incident resolved", "By somebody, or with its alerts."
-    INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "It is triggered again."
+    INCIDENT_RESOLVED = (
+        "incident.resolved",
+        "Incident resolved",
+        "A user closed the incident, or all of its alerts were resolved.",
+    )
+    INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "The incident is triggered again."
 
     @property
     def is_of_alerts(self) -> bool:

@@ -60,14 +60,14 @@ def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
     page.keyboard.press("a")
-    expect(page.locator("[data-toast]")).to_contain_text("Go to an alert first")
+    expect(page.locator("[data-toast]")).to_contain_text("to go to an alert first")
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(row(page, "second").get_by_role("link")).to_be_focused()
     page.keyboard.press("k")
     expect(row(page, "third").get_by_role("link")).to_be_focused()
     page.keyboard.press("a")
-    expect(page.locator(".flashes")).to_contain_text("1 alert is acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("1 alert is now acknowledged.")
     expect(row(page, "third")).to_contain_text("Acknowledged")
     expect(row(page, "third").get_by_role("link")).to_be_focused()
 
@@ -76,7 +76,7 @@ def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     page.keyboard.press("x")
     expect(page.locator("[data-chosen]")).to_have_text("2 selected")
     page.keyboard.press("r")
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are resolved now.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are now resolved.")
     expect(page.locator("[data-alert-row]")).to_have_count(1)
 
     page.keyboard.press("j")
@@ -104,10 +104,10 @@ def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> No
     expect(page.locator("[data-chosen]")).to_have_text("3 selected")
     page.get_by_label("Select alert 2").uncheck()
     acknowledge.click()
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are now acknowledged.")
     expect(row(page, "second")).to_contain_text("Triggered")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts were restored.")
     expect(row(page, "first")).to_contain_text("Triggered")
 
 
@@ -118,11 +118,11 @@ def test_several_are_chosen_with_tab_and_space(page: Page, endpoint: Endpoint) -
     press(page, page.get_by_label("Select alert 1"), "Space")
     expect(page.locator("[data-chosen]")).to_have_text("2 selected")
     press(page, page.get_by_role("button", name="Acknowledge"))
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are now acknowledged.")
     expect(row(page, "second")).to_contain_text("Triggered")
     expect(row(page, "first")).to_contain_text("Acknowledged")
     press(page, page.get_by_role("button", name="Undo"))
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts were restored.")
     expect(row(page, "first")).to_contain_text("Triggered")
 
 
@@ -143,7 +143,7 @@ def test_all_that_match_are_changed_after_a_question(page: Page, endpoint: Endpo
     page.get_by_label("All 21 alerts that match").check()
     page.get_by_role("button", name="Resolve").click()
     page.get_by_role("button", name="Resolve 21 alerts").click()
-    expect(page.locator(".flashes")).to_contain_text("21 alerts are resolved now.")
+    expect(page.locator(".flashes")).to_contain_text("21 alerts are now resolved.")
     page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts")
     expect(page.locator("[data-alert-row]")).to_have_count(3)
 
@@ -169,7 +169,7 @@ def test_fresh_rows_move_nothing_that_somebody_is_at(
     expect(row(page, "fourth")).to_contain_text("Low")
     expect(page.get_by_label("Select alert 1")).to_be_checked()
     expect(page.get_by_label("Select alert 4")).not_to_be_checked()
-    expect(page.locator("[data-news]")).to_have_text("The list has changed.")
+    expect(page.locator("[data-news]")).to_have_text("The list was updated.")
     expect(page.locator("#alert-range")).to_contain_text("1\u20134 of 4")
 
     # Nobody is at the list: it shows by itself what is new.
@@ -227,7 +227,7 @@ def test_a_list_without_scripts_changes_several(
     assert time.evaluate(shown) == ["0px", f'"{time.get_attribute("title")}"']
     plain_page.get_by_label("Select alert 3").check()
     plain_page.get_by_role("button", name="Ignore").click()
-    expect(plain_page.locator(".flashes")).to_contain_text("1 alert is ignored now.")
+    expect(plain_page.locator(".flashes")).to_contain_text("1 alert is now ignored.")
     assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"
 
 

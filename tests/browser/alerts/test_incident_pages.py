@@ -79,7 +79,7 @@ def test_an_incident_is_worked_on_without_scripts(gatebell: LiveGatebell, plain_
     plain_page.get_by_role("button", name="Assign", exact=True).click()
     plain_page.get_by_label("Severity").select_option("low")
     plain_page.get_by_role("button", name="Change", exact=True).click()
-    plain_page.get_by_text("Edit title and description").click()
+    plain_page.get_by_text("Edit incident").click()
     plain_page.get_by_label("Title").fill("No orders")
     plain_page.get_by_role("button", name="Save incident").click()
     plain_page.get_by_label("Comment", exact=True).fill("Rolled *back*")

@@ -66,7 +66,7 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
 
     page.get_by_label("Sample payload (JSON)").fill("{}")
-    expect(page.get_by_text("The sample was changed")).to_be_visible()
+    expect(page.get_by_text("The sample has changed")).to_be_visible()
     expect(page.get_by_role("button", name="Save mapping")).to_be_disabled()
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
     page.get_by_role("button", name="Save mapping").click()
@@ -112,6 +112,6 @@ def test_a_payload_that_is_pasted_is_recognized_at_once(
     expect(page.get_by_role("complementary")).to_contain_text("High CPU utilization")
     assert problems_of(page) == []
     page.get_by_role("button", name="Add integration").click()
-    expect(page.get_by_text("reads payloads by its mapping")).to_be_visible()
+    expect(page.get_by_text("This integration uses a mapping")).to_be_visible()
     made = integrations_of(live_sqlite, endpoint.project)[-1]
     assert (made.name, made.mapping is not None) == ("Zabbix", True)

@@ -193,7 +193,7 @@ def test_counting_stops_at_a_thousand(gatebell: LiveGatebell) -> None:
     found = list_of(gatebell, endpoint, "?search=on&sort=events")
     assert ROW.findall(found.text) == ["one"] * 20
     assert BADGE.findall(found.text) == []
-    assert "Sorted among the newest 2,000 of each status." in found.text
+    assert "Only the newest 2,000 alerts of each status are sorted." in found.text
     # So it is with what only older ones have.
     found = list_of(gatebell, endpoint, "?search=old&sort=oldest")
     assert ROW.findall(found.text) == ["old one"] * 20
@@ -228,8 +228,8 @@ def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
     assert endpoint.accepted(title="disk again", fingerprint="x")["iid"] == 3
     answer = change_several(gatebell, endpoint, browser, iid=["1", "2"], status="triggered")
     told = browser.get(gatebell.url + answer.headers["Location"]).text
-    assert "1 alert is triggered now." in told
-    assert "Left as it was: #1 “disk &lt;b&gt;one&lt;/b&gt;”" in told
+    assert "1 alert is now triggered." in told
+    assert "Not changed: #1 “disk &lt;b&gt;one&lt;/b&gt;”" in told
     found = [alert.status for alert in alerts_of(gatebell, endpoint.project)]
     assert found == ["resolved", "triggered", "triggered"]
 

@@ -91,7 +91,7 @@ def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
         batch = session.get_one(AlertBatch, int(url.rpartition("/")[2]))
         assert batch.matched == MANY
     done = finished(browser, url)
-    assert f"{MANY:,} alerts are resolved now" in done.text
+    assert f"{MANY:,} alerts are now resolved" in done.text
     after = statuses(gatebell, endpoint.project)
     assert Counter(after.values()) == {"resolved": MANY, "triggered": 5, "acknowledged": 5}
 
@@ -102,7 +102,7 @@ def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
         submit(other, shown, form_to(shown, "/alerts/7/status"), status=status)
     submit(browser, done, form_to(done, "/undo"))
     undone = finished(browser, url)
-    assert f"{MANY - 1:,} of {MANY:,} alerts are as before." in undone.text
+    assert f"{MANY - 1:,} of {MANY:,} alerts were restored." in undone.text
     assert statuses(gatebell, endpoint.project) == before | {7: "resolved"}
     assert "/undo" not in undone.text
 
@@ -117,7 +117,7 @@ def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -
     form = form_to(page, "/alerts/status")
     answer = submit(browser, page, form, iid=["1", "3"], status="ignored")
     told = browser.get(gatebell.url + answer.headers["Location"])
-    assert "2 alerts are ignored now." in told.text
+    assert "2 alerts are now ignored." in told.text
     stranger = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     undo = form_to(told, "/undo")
     address = gatebell.url + undo.action
@@ -126,14 +126,14 @@ def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -
     answer = submit(browser, told, undo)
     assert answer.headers["Location"].endswith("/-/alerts?search=alert")
     told = browser.get(gatebell.url + answer.headers["Location"])
-    assert "2 alerts are as before." in told.text
+    assert "2 alerts were restored." in told.text
     assert set(statuses(gatebell, endpoint.project).values()) == {"triggered"}
     activity = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
     assert "reopened it by undoing a change" in activity
     # A second tap on the same button changes nothing, and shows the same result.
     again = submit(browser, told, undo)
     told = browser.get(gatebell.url + again.headers["Location"])
-    assert "2 alerts are as before." in told.text
+    assert "2 alerts were restored." in told.text
 
 
 @pytest.mark.long

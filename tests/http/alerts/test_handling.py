@@ -80,12 +80,12 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
     address = f"{mate.username}@pager.example"
     gatebell.cli("contacts", "create", mate.username, "--type", "email", "--address", address)
     text = do(browser, endpoint, "page", user=mate.username)
-    assert f"@{mate.username} is paged now." in text
+    assert f"@{mate.username} is being paged." in text
     assert f"@{dev.username} paged @{mate.username}" in text
     event = last_event(gatebell, "Handled by page")
     assert (event.kind, event.details["person"]) == ("alert.person_paged", mate.username)
 
-    assert "Enter until when it is snoozed." in do(browser, endpoint, "snooze", **{"for": "until"})
+    assert "Enter the end of the snooze." in do(browser, endpoint, "snooze", **{"for": "until"})
     text = do(browser, endpoint, "snooze", **{"for": "1h"})
     assert "Snoozed until" in text
     listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text)
@@ -125,7 +125,7 @@ def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGat
     text = do(browser, endpoint, "escalate")
     assert f"Escalating to @{mate.username} in 5 s" in text
     assert label not in text
-    assert "The escalation is cancelled." in do(browser, endpoint, "escalate/undo")
+    assert "The escalation was cancelled." in do(browser, endpoint, "escalate/undo")
     assert label in words(browser.get(url).text)
 
 
@@ -162,13 +162,13 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     text = words(page.text)
     assert "not processed yet, waiting for 4" in text
-    assert "resolve this one" not in text
+    assert "Pages are sent only when an alert opens" not in text
     assert "the default policy, since no route matches" in text
-    assert "Whether a rule opens an incident is not processed yet, waiting for 4" in text
+    assert "Incident rules for this alert are not processed yet, waiting for 4" in text
     browser = signed_in(gatebell, alice(gatebell))
     for path in ("incidents", f"settings/webhooks/{hook['id']}/deliveries"):
         listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
-        assert "Changes of alerts are not processed yet, waiting for" in listed
+        assert "Changes to alerts are not processed yet, waiting for" in listed
     report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
     assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
     # It can be escalated meanwhile, and acknowledged.

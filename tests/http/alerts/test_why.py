@@ -38,8 +38,8 @@ def test_one_line_says_why_and_what_was_noted_before(gatebell: LiveGatebell) -> 
         endpoint.accepted(**first)
     seen = said(browser.get(f"{url}/2").text)
     assert "2 events in one alert: reports with the same fingerprint." in seen
-    assert "Seen once before, last #1" in seen
-    assert "noted at #1: “Rotated the logs <b>by hand</b>”" in seen
+    assert "Seen once before, most recently as #1" in seen
+    assert "noted in #1: “Rotated the logs <b>by hand</b>”" in seen
 
 
 def test_who_resolved_it_by_hand_is_told_without_a_note(gatebell: LiveGatebell) -> None:
@@ -64,7 +64,7 @@ def test_the_page_of_one_of_a_thousand_shows_its_item_alone(gatebell: LiveGatebe
     assert len(page.content) < 60_000
     assert "Alert499" in page.text
     assert "Alert498" not in page.text
-    assert "out of a larger body" in page.text
+    assert "the part of the body for this alert" in page.text
     whole = browser.get(f"{url}/payload")
     assert whole.content == body
     assert whole.headers["Content-Disposition"] == "attachment"

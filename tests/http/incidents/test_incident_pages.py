@@ -62,7 +62,7 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
     own = f"{pages.service}/-/on_call"
     wait_until(lambda: link in pages.browser.get(own).text, "the incident is listed")
     page = pages.do("/incidents/1", "/1/edit", title="Checkout", quiet_alerts="y")
-    assert "page nobody while it is acknowledged" in page
+    assert "do not page while the incident is acknowledged" in page
     script = incident_script(gatebell, endpoint.project)
     assert script.get("/1")["quiet_alerts"] is True
 
@@ -96,7 +96,7 @@ def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
     pages.do("/incidents/1", "/incidents/1/edit", title="No orders", description="*All* shops")
     pages.do("/incidents/1", "/incidents/1/notes", text="Rolling **back**")
     shown = pages.do("/incidents/1", "/incidents/1/status", status="resolved")
-    assert "The incident is resolved now." in shown
+    assert "The incident is now resolved." in shown
     timeline = shown[shown.index('id="timeline"') :]
     entry = r'<li[^>]*>\s*<p><strong>@[^<]+</strong>(.*?)<span class="muted">'
     lines = [re.sub(r"<[^>]+>", "", line) for line in re.findall(entry, timeline, re.DOTALL)]

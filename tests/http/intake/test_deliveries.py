@@ -146,7 +146,7 @@ def test_alerts_that_were_left_out_are_told_once_above_the_log(gatebell: LiveGat
     assert "Senders left out" not in log_of(gatebell, endpoint)
     for _ in range(2):
         endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
-    assert log_of(gatebell, endpoint).count("Senders left out 6 alerts, the last time ") == 1
+    assert log_of(gatebell, endpoint).count("Senders left out 6 alerts, most recently ") == 1
 
 
 def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:

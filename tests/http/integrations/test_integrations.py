@@ -103,7 +103,7 @@ def test_the_metrics_type_takes_any_api_address_and_says_that_it_is_not_used(
     # The same as by the API and on the command line: it is never called.
     assert [row.api_url for row in rows] == [*addresses[:2], "http://prometheus.example.com"]
     configure = browser.get(address(gatebell, project, "{id}/configure", rows[0].id))
-    assert "Deprecated and not used any more" in configure.text
+    assert "Deprecated and no longer used" in configure.text
 
 
 @pytest.mark.spec("H10")

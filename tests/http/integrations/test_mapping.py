@@ -214,7 +214,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     editor.press("read", sample=json.dumps(SAMPLE))
     tried = words(editor.press("try", **CHOSEN).text)
     assert "3 of 3 deliveries would be read differently." in tried
-    assert "grouped into 3 alerts now, and would be grouped into 2" in tried
+    assert "grouped into 3 alerts and would be grouped into 2" in tried
     assert "Disk full now: New: Alert High now: critical" in tried
     assert "2026-11-21 08:00:00 UTC now: still firing" in tried
     assert editor.saved() == (None, None)
@@ -300,7 +300,7 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(free, mine.values(mapping={"title": [["event"]]}))
     browser, page = opened(free, endpoint, "{id}/configure")
-    assert "Mappings need the Premium or Ultimate tier" in page.text
+    assert "Mappings require the Premium or Ultimate tier" in page.text
     token = form_with(page, "name").value("csrf_token")
     answer = browser.post(page.url.replace("configure", "mapping"), data={"csrf_token": token})
     assert answer.status_code == 403

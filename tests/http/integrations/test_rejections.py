@@ -94,7 +94,7 @@ def test_pages_and_metrics_show_it(gatebell: LiveGatebell) -> None:
     reject(gatebell, endpoint)
     look(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
-    assert "Only rejects" in browser.get(address(gatebell, endpoint.project)).text
+    assert "All rejected" in browser.get(address(gatebell, endpoint.project)).text
     _, page = opened(gatebell, endpoint, "{id}/configure")
     assert "All requests have been rejected since" in page.text
     metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text

@@ -39,7 +39,8 @@ def test_it_waits_for_the_first_delivery_and_tells_that_it_came(gatebell: LiveGa
     assert "401 (Alertmanager): The authorization key is wrong. In alertmanager.yml," in refused
 
     endpoint.accepted(title="Here")
-    assert "Deliveries arrive. The last one was accepted just now." in setup_of(gatebell, endpoint)
+    accepted = setup_of(gatebell, endpoint)
+    assert "Receiving deliveries. The last delivery was accepted just now." in accepted
     page = words(opened(gatebell, endpoint, "{id}/credentials")[1])
     assert "Accepted · 200" in page
     assert "Rejected · 401" in page

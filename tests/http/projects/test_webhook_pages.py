@@ -76,12 +76,12 @@ def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
     assert "Test message delivered: 204" in page.text
     assert receiver.of("webhook.tested")[0].verified_by(secret)
     page = shop.press(page, "/pause")
-    assert "Nothing is sent until you resume." in page.text
+    assert "Nothing is sent until you resume" in page.text
     page = shop.press(page, "/rotate_secret")
     assert secret_on(page) != secret
     assert "also signs until" in page.text
     page = shop.press(page, "/resume")
-    assert "Events are sent from now on." in page.text
+    assert "Sending resumed." in page.text
     page = shop.press(page, "/delete")
     assert "was deleted" in page.text
     kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]

@@ -103,9 +103,12 @@ def test_monit_calls_its_script(
 def test_healthchecks_fills_in_its_bodies(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     texts = {
         part: text_for(live_sqlite, endpoint, f"Healthchecks: {part}")
-        for part in ("URL", "request headers", "request body for down", "request body for up")
+        for part in (
+            *("webhook URL", "request headers"),
+            *("request body for down", "request body for up"),
+        )
     }
-    assert texts["URL"].strip() == endpoint.url
+    assert texts["webhook URL"].strip() == endpoint.url
     told = {"NAME": "Backup", "CODE": "6f0c", "NOW": "2026-11-23T03:00:00+00:00"}
     for state in ("down", "up"):
         body = Template(texts[f"request body for {state}"]).substitute(told)

@@ -195,7 +195,7 @@ def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -
     call.done("POST", "/escalation_policies", status=201, json=body)
     shown = words(browser.get(alert))
     assert "opened before the project had an escalation policy" in shown
-    assert "resolve this one, and its next report pages them." in shown
+    assert "resolve it: its next report then opens a new alert." in shown
     assert "Page a person" in shown
 
 
