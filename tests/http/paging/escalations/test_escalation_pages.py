@@ -147,7 +147,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         answer = submit(browser, page, form_with(page, "name"), severities="critical", **given)
         assert answer.status_code == 302, words(answer)
     shown = words(browser.get(at))
-    assert 'Critical alerts of environment test-* or ci with a="b" page nobody.' in shown
+    assert 'Critical alerts in environment test-* or ci with a="b" page nobody.' in shown
     assert "All other alerts go to the default policy, Night" in shown
     tests, db = call.done("GET", "/alert_routes")
     page = browser.get(at)

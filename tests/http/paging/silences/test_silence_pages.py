@@ -177,6 +177,6 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
     project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 0})
     said = text_of(browser.get(f"{project.url}/alerts/{last}"))
     assert (
-        "Flapping : opened 7 times or more within 30 minutes, so the same people are paged again "
+        "Flapping : opened 7 or more times within 30 minutes, so the same people are paged again "
         "at most every 10 minutes."
     ) in said
