@@ -52,7 +52,8 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     call.done("PUT", f"/escalation_policies/{made['id']}", json={"default": False})
     listed = browser.get(at)
     assert "Policy Night created. It applies to new alerts." in words(listed)
-    assert f"This policy would not reach everyone now: @{me} has no confirmed contact;" in words(listed)
+    told = f"This policy would not reach everyone now: @{me} has no confirmed contact;"
+    assert told in words(listed)
     assert f"After 10 min: @{bob.username}." in words(listed)
     assert "There is no default policy" in words(listed)
 
