@@ -27,7 +27,7 @@ from domain.paging.on_call.rotation_syntax import parse_restriction, written_res
 from forms.base import Form, Line, at_most
 
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)
-_NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."
+_NO_MAIL = "This service cannot send email until an administrator sets MAIL_URL."
 
 
 class ContactForm(Form):
@@ -58,7 +58,7 @@ class ContactForm(Form):
     @property
     def example(self) -> str:
         """Example addresses of each type."""
-        return ", or ".join(each.example for each in CONTACT_TYPES)
+        return " or ".join(each.example for each in CONTACT_TYPES)
 
     def type_help(self, *, sends_mail: bool) -> dict[str, str]:
         """Return the help text of each type."""
@@ -86,10 +86,10 @@ class RuleForm(Form):
     )
     contact_id = SelectField("Contact", coerce=int)
     delay_minutes = IntegerField(
-        "After how many minutes",
+        "Delay (minutes)",
         default=0,
         validators=[
-            InputRequired("Enter a number of minutes; 0 means at once."),
+            InputRequired("Enter a number of minutes. 0 means immediately."),
             NumberRange(0, MOST_MINUTES, f"Enter a number of minutes from 0 to {MOST_MINUTES}."),
         ],
     )
@@ -141,7 +141,7 @@ class PagingPreferencesForm(Form):
     )
     critical_breaks_quiet = BooleanField("Page me about critical alerts anyway", default=True)
     wants_follow_ups = BooleanField(
-        "Tell me when somebody else acknowledged an alert, it was resolved, or I was assigned",
+        "Notify me when somebody else acknowledges an alert, when it ends, and when I am assigned",
         default=True,
     )
 

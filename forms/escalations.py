@@ -53,7 +53,7 @@ class StepForm(PlainForm):
     after = DurationLine("Delay", DataRequired("Enter a delay."), is_duration, default="0s")
     #: Targets such as `user:7`, or empty. The choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
-    round_robin = BooleanField("In turn: each new alert pages only the next of them")
+    round_robin = BooleanField("Round-robin: each new alert pages only the next target")
 
     @property
     def given(self) -> dict[str, object]:
@@ -91,8 +91,8 @@ class EscalationPolicyForm(Form):
         "Repeats",
         default=_USUAL_REPEATS,
         validators=[
-            InputRequired("Enter how often the steps are repeated: 0 for never."),
-            NumberRange(0, MOST_REPEATS, message=f"Choose 0 to {MOST_REPEATS} repeats."),
+            InputRequired("Enter the number of repeats. Enter 0 for none."),
+            NumberRange(0, MOST_REPEATS, message=f"Enter a number from 0 to {MOST_REPEATS}."),
         ],
     )
     repeat_pause = DurationLine("Pause before a repeat", is_duration, default=USUAL_PAUSE)
@@ -197,10 +197,10 @@ class AlertRouteForm(Form):
         """Set the policies to choose from, and return the form; group policies show their path."""
         self.policy.choices = [
             *(
-                (str(each.id), f"{each.name} (of {each.group})" if each.group else each.name)
+                (str(each.id), f"{each.name} (from {each.group})" if each.group else each.name)
                 for each in policies
             ),
-            (NOBODY, "Nobody: page no one"),
+            (NOBODY, "Page nobody"),
         ]
         return self
 

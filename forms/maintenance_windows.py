@@ -42,7 +42,7 @@ _REPEATS = (
     (WEEKLY, "Every week"),
     (BY_DAY, "Every month, on the same day"),
     (BY_WEEKDAY, "Every month, on the same weekday"),
-    (RULE, "By a custom rule"),
+    (RULE, "Custom rule"),
 )
 _BY_MONTH = {BY_DAY: monthly_by_day, BY_WEEKDAY: monthly_by_weekday}
 _INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
@@ -56,7 +56,7 @@ class MaintenanceWindowForm(Form):
         DataRequired("Enter a name, such as Database upgrade."),
         at_most(LONGEST_NAME, "A name"),
     )
-    starts_at = LocalTimeField("Start", InputRequired("Enter when it starts."))
+    starts_at = LocalTimeField("Start", InputRequired("Enter the start of the window."))
     time_zone = TimeZoneField(default="UTC")
     duration = DurationLine(
         "Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h"
@@ -67,7 +67,7 @@ class MaintenanceWindowForm(Form):
         default=1,
         validators=[Optional(), NumberRange(1, LARGEST_INTERVAL, message=_INTERVAL)],
     )
-    weekdays = SelectMultipleField("On", choices=list(WEEKDAYS.items()))
+    weekdays = SelectMultipleField("Repeat on", choices=list(WEEKDAYS.items()))
     until = DateField("Last day", validators=[Optional()])
     rule = Line("Rule")
     severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)

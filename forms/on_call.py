@@ -93,7 +93,7 @@ class RestrictionForm(PlainForm):
         """Require both times or neither."""
         is_valid = bool(super().validate(extra_validators))
         if is_valid and (self.start_time.data is None) != (self.end_time.data is None):
-            self.end_time.errors = ["Enter both times, or none for whole days."]
+            self.end_time.errors = ["Enter both times, or neither for whole days."]
             return False
         return is_valid
 
@@ -122,19 +122,19 @@ class RotationForm(MovingForm):
         "Turns",
         choices=[("daily", "Daily"), ("weekly", "Weekly"), ("custom", "Custom length")],
         default="weekly",
-        validators=[InputRequired("Choose how long a turn is.")],
+        validators=[InputRequired("Choose the length of a turn.")],
     )
     every = IntegerField(
         "Length of a custom turn",
         default=1,
-        validators=[Optional(), NumberRange(1, 1000, "A turn has a length from 1 to 1000.")],
+        validators=[Optional(), NumberRange(1, 1000, "Enter a length from 1 to 1000.")],
     )
     unit = SelectField("Unit of a custom turn", choices=[(unit, unit) for unit in Unit])
     weekdays = SelectMultipleField(
-        "Hand-over on", choices=list(zip(WEEKDAYS, _DAYS, strict=True)), default=_FIRST_WEEKDAY
+        "Handoff days", choices=list(zip(WEEKDAYS, _DAYS, strict=True)), default=_FIRST_WEEKDAY
     )
     handover_time = TimeField(
-        "Hand-over at",
+        "Handoff time",
         default=_NINE,
         validators=[InputRequired("Enter a time of day, such as 09:00.")],
     )
@@ -143,7 +143,7 @@ class RotationForm(MovingForm):
         "Layer",
         validators=[
             Optional(),
-            NumberRange(0, HIGHEST_LAYER, f"A layer is a number from 0 to {HIGHEST_LAYER}."),
+            NumberRange(0, HIGHEST_LAYER, f"Enter a layer from 0 to {HIGHEST_LAYER}."),
         ],
     )
     restrictions = FieldList(
@@ -189,7 +189,7 @@ class RotationForm(MovingForm):
             self.kind.data == "custom" and self.unit.data == Unit.WEEKS
         )
         if is_of_weeks and not field.data:
-            raise ValidationError("Choose at least one day of hand-over.")
+            raise ValidationError("Choose at least one handoff day.")
 
     @property
     def rotation(self) -> NewRotation:
@@ -216,10 +216,10 @@ class RotationForm(MovingForm):
 class OverrideForm(Form):
     """The form for an override: a user, a period, and the user to replace."""
 
-    user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
+    user = SelectField("Who is on call", validators=[InputRequired("Choose a user.")])
     instead_of = SelectField("Instead of", default="")
-    starts_at = LocalTimeField("From", InputRequired("Enter when it starts."))
-    ends_at = LocalTimeField("Until", InputRequired("Enter when it ends."))
+    starts_at = LocalTimeField("From", InputRequired("Enter a start."))
+    ends_at = LocalTimeField("Until", InputRequired("Enter an end."))
 
     def __init__(
         self,
@@ -237,8 +237,8 @@ class OverrideForm(Form):
         self._zone = zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
         self.instead_of.choices = [
-            ("", "everybody"),
-            (_NOBODY, "nobody: in addition"),
+            ("", "Everybody else"),
+            (_NOBODY, "Nobody (in addition)"),
             *self.user.choices,
         ]
         if not self.is_submitted():
@@ -267,7 +267,7 @@ class SwapForm(Form):
         **dict.fromkeys(("other_user", "other_starts_at", "other_ends_at"), "other_shift"),
     }
     shift = SelectField("Shift", validators=[InputRequired("Choose a shift.")])
-    other_shift = SelectField("For this shift", validators=[InputRequired("Choose a shift.")])
+    other_shift = SelectField("In exchange for", validators=[InputRequired("Choose a shift.")])
 
     def __init__(
         self,
@@ -314,8 +314,8 @@ class CoverForm(Form):
     """The form for a user who covers another user during a period or a turn."""
 
     fields_of: ClassVar = {"schedules": "what"}
-    what = SelectField("Shifts", validators=[InputRequired("Choose what is covered.")])
-    user = SelectField("Who covers you", validators=[InputRequired("Choose somebody.")])
+    what = SelectField("Shifts", validators=[InputRequired("Choose the shifts to cover.")])
+    user = SelectField("Who covers you", validators=[InputRequired("Choose a user.")])
     starts_at = LocalTimeField("From", Optional())
     ends_at = LocalTimeField("Until", Optional())
     #: Cover that the page has shown. A different cover has to be confirmed again.
@@ -338,9 +338,9 @@ class CoverForm(Form):
             for turn in schedule.turns
         }
         self.what.choices = [
-            *([("all", "All my shifts, from and until below")] if len(schedules) > 1 else []),
+            *([("all", "All my shifts in the period below")] if len(schedules) > 1 else []),
             *(
-                (str(each.schedule_id), f"{_full_name(each)}, from and until below")
+                (str(each.schedule_id), f"{_full_name(each)}, in the period below")
                 for each in schedules
             ),
             *(

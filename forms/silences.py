@@ -67,8 +67,8 @@ class FlapSettingsForm(Form):
     """The form for the settings of flap detection."""
 
     enabled = BooleanField("Hold back pages of flapping alerts")
-    openings = _number("Times an alert can open", "openings")
-    within_minutes = _number("Within (minutes)", "within_minutes")
+    openings = _number("Maximum number of openings", "openings")
+    within_minutes = _number("Period (minutes)", "within_minutes")
     hold_minutes = _number("Page the same people again after (minutes)", "hold_minutes")
     reopen_minutes = _number("Reopen window (minutes)", "reopen_minutes")
     holds_critical = BooleanField("Hold back repeated pages of critical alerts as well")

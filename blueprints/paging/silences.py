@@ -77,7 +77,7 @@ def create(holder: Holder) -> ResponseReturnValue:
     elif request.method == "POST":
         made = form.carry_out(lambda: actions.create_silence(work(), holder, form.silence()))
         if made is not None:
-            flash("Silence created. Matching alerts are stored and shown, and page nobody.")
+            flash("Silence created. Matching alerts are stored and shown, but page nobody.")
             return _to(holder, made.id)
     return form_page(
         "silences/new.html",
@@ -141,7 +141,7 @@ def extend(holder: Holder, silence_id: int) -> ResponseReturnValue:
     )
     if changed is None:
         return _page(holder, silence_id, form), 422
-    flash("The silence has a new end.")
+    flash("The end of the silence was changed.")
     return _to(holder, silence_id)
 
 

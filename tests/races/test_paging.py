@@ -185,7 +185,9 @@ def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
     assert shop.paged(alert)[:1] == [("alice", 1, 1)]
     shop.pass_time(minutes=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
-    assert shop.said(alert)[-1] == "Its policy is gone. Paging begins again with another one."
+    assert shop.said(alert)[-1] == (
+        "The escalation policy no longer applies. Paging starts again with another policy."
+    )
 
 
 def test_an_alert_ends_while_its_escalation_hears_that_somebody_was_reached(

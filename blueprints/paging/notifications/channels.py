@@ -38,7 +38,7 @@ def create(holder: Holder) -> ResponseReturnValue:
     made = form.carry_out(lambda: actions.create_channel(work(), holder, form.contact))
     if made is None:
         return _show_page(holder, form)
-    flash("Channel added. Send a test message to see that it arrives.")
+    flash("Channel added. Send a test message to check that messages arrive.")
     return _back(holder)
 
 

@@ -23,7 +23,7 @@ from web.pages.list_query import list_query
 from web.services import settings
 
 contacts = PageBlueprint("contacts", __name__, url_prefix="/-/user_settings/contacts")
-_NO_MAIL = "this service sends no e-mail until its administrator sets MAIL_URL."
+_NO_MAIL = "this service cannot send email until an administrator sets MAIL_URL."
 _ONE = f"/<int(max={LARGEST_ID}):contact_id>"
 _RULE = f"/rules/<int(max={LARGEST_ID}):rule_id>"
 
@@ -45,9 +45,9 @@ def create() -> ResponseReturnValue:
     if made is None:
         return _show_page(form=form)
     if waits_for_mail(form):
-        flash(f"Contact added. No code was sent: {_NO_MAIL}", "warning")
+        flash(f"Contact added. No code was sent, because {_NO_MAIL}", "warning")
     else:
-        flash("Contact added. A code is on its way: enter it below.")
+        flash("Contact added. A code is on its way. Enter it below.")
     return _back()
 
 
@@ -61,7 +61,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
         return _back()
     with refusals_shown(InvalidError):
         actions.confirm_contact(work(), contact_id, form.read(ContactCodeBody))
-        flash("Contact confirmed. It now gets your pages.")
+        flash("Contact confirmed. Your pages are now sent to it.")
     return _back()
 
 

@@ -76,7 +76,7 @@ def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_n
     event: Event = Event.new(
         uid=f"on-call-{schedule.id}-{shift.starts_at:%Y%m%dT%H%M%SZ}@{_host()}",
         summary=f"{names}: {schedule.name}" if is_named else f"{schedule.name} ({holder.path})",
-        description=f"On call by {', '.join(reasons)}, as of {holder.path}.",
+        description=f"On call in {holder.path} ({', '.join(reasons)}).",
         start=shift.starts_at,
         end=shift.ends_at,
         stamp=schedule.created_at,

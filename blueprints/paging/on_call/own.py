@@ -91,4 +91,4 @@ def _carried_out(form: CoverForm) -> OnCallCover | str:
     if not form.has_shown(wanted):
         return preview
     cover_shifts(work(), wanted)
-    return f"{wanted.user} covers you. An override stands in each of the schedules."
+    return f"{wanted.user} covers you. An override was added to each schedule."

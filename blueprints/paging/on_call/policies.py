@@ -85,7 +85,7 @@ def new(holder: Holder) -> ResponseReturnValue:
 
 _APPLIES = {
     True: "It applies to new alerts.",
-    False: "It applies to new alerts once a route leads to it, or once it is the default policy.",
+    False: "It applies to new alerts when a route leads to it or it is the default policy.",
 }
 
 

@@ -40,7 +40,7 @@ def edit(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnVa
     rotation = _rotation(schedule, rotation_id)
     form = _with_rows(RotationForm.of(rotation))
     if _is_put(holder, schedule_id, form, rotation_id):
-        flash("Rotation saved. It applies from now on; past shifts do not change.")
+        flash("Rotation saved. It applies from now on. Past shifts do not change.")
         return _to_schedule(holder, schedule_id)
     return _form_page(holder, schedule, form, rotation)
 

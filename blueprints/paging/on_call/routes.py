@@ -7,7 +7,6 @@ from flask.typing import ResponseReturnValue
 
 from domain.core.database.paging import one_of
 from domain.paging.escalations import actions
-from domain.paging.escalations.dry_run import MOST_ALERTS
 from domain.paging.escalations.policies import default_among, used_policies
 from domain.paging.escalations.routes import used_routes
 from domain.paging.escalations.types import (
@@ -60,7 +59,6 @@ def dry_run(holder: Holder) -> ResponseReturnValue:
         found=actions.show_dry_run(work(), holder, DryRunBody(days=int(days))),
         days=days,
         choices=_DAYS,
-        most=MOST_ALERTS,
     )
 
 
@@ -101,7 +99,7 @@ def move(holder: Holder, route_id: int) -> ResponseReturnValue:
     step = -1 if request.form.get("to") == "up" else 1
     change = RouteChange.model_validate({"position": max(route.position + step, 1)})
     moved = actions.change_route(work(), holder, route_id, change)
-    flash(f"Route {moved.name} is number {moved.position} now.")
+    flash(f"Route {moved.name} is now number {moved.position}.")
     return _to_list(holder)
 
 

@@ -133,7 +133,7 @@ def sentences(rules: Iterable[Rule], labels: Mapping[int, str]) -> Iterator[str]
 
 def _delay_words(minutes: int) -> str:
     if not minutes:
-        return "at once"
+        return "immediately"
     return f"after {minutes} minute{'' if minutes == 1 else 's'}"
 
 
@@ -143,12 +143,12 @@ def gaps(rules: Sequence[Rule]) -> Iterator[str]:
         spans = first_delays(rules, concern)
         alerts = CONCERN_WORDS[concern]
         if missing := [(begin, end) for begin, end, first in spans if first is None]:
-            yield f"{alerts}{_when(missing)}: no rule, so all contacts are told at once."
+            yield f"{alerts}{_when(missing)}: no rule, so all contacts are notified immediately."
         late = [(begin, end) for begin, end, first in spans if first and first > _PATIENCE]
         if late:
             yield (
-                f"{alerts}{_when(late)}: no contact is told in the first minute. The next step of "
-                "an escalation does not wait longer."
+                f"{alerts}{_when(late)}: no contact is notified in the first minute, so the next "
+                "step of the escalation may run first."
             )
 
 

@@ -54,6 +54,7 @@ _SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
 #: Time that a user has to respond after their acknowledgement expires, before others are paged.
 _TIME_TO_ANSWER = timedelta(minutes=5)
 _ARCHIVED = "the project is archived"
+_ANSWERED_BY = "The user who acknowledged the alert"
 #: Suffix of the keys of repeated pages.
 _AGAIN = ", again"
 
@@ -129,7 +130,7 @@ class Decision:
             is_same = former.policy_id == row.policy_id
             self._go_on(progress_of(former) if is_same else beginning(self._now))
         elif row.alert_id in beginnings.raised:
-            self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
+            self._note(f"The alert became more severe. Paging starts with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
             self._come_back(story)
 
@@ -142,20 +143,22 @@ class Decision:
     def _come_back(self, story: Story) -> None:
         row, waits = self._row, story.again_at > self._now
         row.last_paged_at, row.turns = story.last_paged_at, story.turns
-        over_for = f"It had been over for {duration_text(story.calm)}"
+        opened = f"The alert opened again after {duration_text(story.calm)}"
         place(row, story.progress)
         if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
             # All steps had run, so the round starts over and the same users are paged again.
             place(row, beginning(story.again_at))
-            then = f"at {date_and_time(story.again_at)}" if waits else "at once"
-            self._note(f"{over_for}. All steps had run, so they begin again {then}.")
+            then = f"at {date_and_time(story.again_at)}" if waits else "immediately"
+            self._note(f"{opened}. All steps had run, so they start again {then}.")
             return
         row.has_reached = story.has_reached
         if story.last_paged_at is None:
             return
         row.again_at = story.again_at
         then = f"at {date_and_time(story.again_at)}" if waits else "now"
-        self._note(f"{over_for}. Paging goes on; who was paged before is paged again {then}.")
+        self._note(
+            f"{opened}. Paging continues. People who were paged before are paged again {then}."
+        )
 
     def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
         """Take all actions that are due; `pages` are the pages of the current round."""
@@ -205,7 +208,9 @@ class Decision:
         self._move(Event.NO_ANSWER)
         row.next_at = None
         pause = duration_text(self._plan.pause)
-        self._note(f"Nobody answered within {pause} after the last step. Maintainers are told.")
+        self._note(
+            f"Nobody answered within {pause} after the last step. The maintainers are notified."
+        )
         self._results.unanswered.append(self._alert)
 
     def _what_holds(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
@@ -258,14 +263,14 @@ class Decision:
             return
         row.judge_at = None
         self._move(Event.FAILED)
-        step = f"Step {number} of {self._policy.name}" if number else "Who acknowledged it"
+        step = f"Step {number} of {self._policy.name}" if number else _ANSWERED_BY
         what = "reached nobody" if number else "was not reached"
-        self._say(f"{step} {what}: no contact accepted its pages{self._goes_on}.")
+        self._say(f"{step} {what}: no contact accepted the pages{self._goes_on}.")
         place(row, after_failure(self._plan, self._progress, now=self._now))
 
     @property
     def _goes_on(self) -> str:
-        return "" if self._is_round_over else ", so the next step follows immediately"
+        return "" if self._is_round_over else ", so the next step runs immediately"
 
     def _ask_first(self) -> None:
         """Page the user whose acknowledgement expired, before the first step."""
@@ -275,7 +280,7 @@ class Decision:
         row.answered_by_id = None
         found = self._reached(asking(user_id))
         if not found.is_somebody:
-            self._note("Paging begins again: who acknowledged the alert cannot be reached.")
+            self._note(f"{_ANSWERED_BY} cannot be reached, so paging starts again immediately.")
             self._name_unreached(found.unreached)
             return
         self._page(_keys(found), 0, f"escalation {row.id}, asked first")
@@ -283,8 +288,7 @@ class Decision:
         row.judge_at = self._now + _JUDGE_AFTER
         pause = duration_text(_TIME_TO_ANSWER)
         self._note(
-            "Who acknowledged the alert is paged first. Without an answer, paging begins again in "
-            f"{pause}."
+            f"{_ANSWERED_BY} is paged first. Without an answer, paging starts again in {pause}."
         )
 
     def _page_again(self) -> None:
@@ -328,12 +332,12 @@ class Decision:
             )
             self._results.unreached.append(self._alert)
             self._say(
-                "No step reached anybody. All steps are tried again at "
-                f"{date_and_time(following.began_at)}, and then again until somebody is reached."
+                "No step reached anybody. All steps are retried at "
+                f"{date_and_time(following.began_at)}, and then until somebody is reached."
             )
         if following is None:
             self._move(Event.ALL_TAKEN)
-            self._note(f"All steps of {self._policy.name} were taken. Nobody else is paged.")
+            self._note(f"All steps of {self._policy.name} have run. Nobody else is paged.")
             row.next_at, row.ended_at = now + self._plan.pause, now
             return False
         self._move(Event.ROUND_OVER)
@@ -367,7 +371,7 @@ class Decision:
             if found.is_somebody:
                 self._recipients.turns.take(row.policy_id, number, target)
                 row.turns = {**(row.turns or {}), str(number): stored_target(target)}
-                found.gaps[:0] = [f"{each}, so the next one was paged" for each in skipped]
+                found.gaps[:0] = [f"{each}, so the next target was paged" for each in skipped]
                 return found
             skipped += found.reasons
         # No target reached anyone now. Pages to users in quiet hours wait, as in every step.
@@ -433,7 +437,7 @@ class Decision:
             NewEntry(
                 alert_id=self._row.alert_id,
                 kind=NoteKind.PAGE,
-                text=f"{reach.value}: not paged",
+                text=f"{reach.value} and was not paged",
                 user_id=person.id,
                 user_name=person.name,
             )

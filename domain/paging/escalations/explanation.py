@@ -46,21 +46,21 @@ from models import (
 )
 
 _SENTENCES = {
-    State.RUNNING: "All steps of this round have run. It shows soon whether somebody was reached.",
+    State.RUNNING: "All steps of this round have run. The results of the last pages are pending.",
     State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
     State.EXHAUSTED: "All steps have run. Nobody else is paged.",
     State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
     State.NO_POLICY: "Nobody is paged for this alert.",
-    State.POLICY_DELETED: "Paging ended: its policy was deleted.",
-    State.ACKNOWLEDGED: "The acknowledgement holds until {until}. If nobody resolves the alert by "
+    State.POLICY_DELETED: "Paging ended because the escalation policy was deleted.",
+    State.ACKNOWLEDGED: "The acknowledgement expires at {until}. If the alert is not resolved by "
     "then, it is triggered again.",
     State.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
-    State.LAPSED: "The acknowledgement does not hold any more. Paging begins again.",
-    State.ESCALATED: "The alert was escalated. The next step follows now.",
+    State.LAPSED: "The acknowledgement is no longer valid. Paging starts again.",
+    State.ESCALATED: "The alert was escalated. The next step runs now.",
 }
 #: Sentences for alerts whose acknowledgement or snooze has ended, before the worker notices it.
 _OVERDUE = {
-    State.ACKNOWLEDGED: "The acknowledgement ran out at {until}. The alert is triggered again.",
+    State.ACKNOWLEDGED: "The acknowledgement expired at {until}. The alert is triggered again.",
     State.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
 _TRIGGERED = "triggered"
@@ -69,8 +69,10 @@ _CHOOSES_AGAIN = (State.STOPPED, State.SNOOZED, State.NO_POLICY, State.POLICY_DE
 _UNREACHED = "All steps ran, but nobody could be reached."
 _NEVER_PAGED = "Nobody was paged before the alert was acknowledged, ignored or resolved."
 _WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
-_WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
-_FORGOTTEN = f"No paging is recorded. Records are deleted after {PAGES_KEPT_FOR.days} days."
+_WITHOUT_ESCALATION = (
+    "Nobody was paged because the alert was opened before the project had an escalation policy."
+)
+_FORGOTTEN = f"No pages are recorded. Records are deleted after {PAGES_KEPT_FOR.days} days."
 _OPEN = frozenset(OPEN_STATUSES)
 #: Escalation states that fit each status of an alert. Other states are outdated.
 _OVER = frozenset({State.STOPPED, State.NO_POLICY, State.POLICY_DELETED})
@@ -168,16 +170,16 @@ def _unprocessed(
     waiting = max(now - backlog.since, timedelta())
     if status == _TRIGGERED:
         sentence = (
-            f"The alert is {waiting_words(waiting)}. Paging begins when the background worker "
+            f"The alert is {waiting_words(waiting)}. Paging starts when the background worker "
             "processes it."
         )
     else:
         sentence = f"The alert is {status}: nobody else is paged."
         if waiting > CLOCK_TOLERANCE:
-            sentence += f" This is {waiting_words(waiting)}."
+            sentence += f" This change is {waiting_words(waiting)}."
     if backlog.tries:
         times = {1: "once", 2: "twice"}.get(backlog.tries, f"{backlog.tries} times")
-        sentence += f" Processing has failed {times} and is tried again."
+        sentence += f" Processing has failed {times} and will be retried."
     return replace(view, state=State.UNPROCESSED, sentence=sentence, waiting=waiting)
 
 
@@ -259,8 +261,8 @@ def _sentence(row: Escalation, view: EscalationView, *, now: datetime) -> str:
         at = f"at {date_and_time(view.next_at)}" if view.next_at > now else "now"
         return f"Step {view.next_step}{of_round} pages {view.next_whom} {at}.{late}"
     if state is State.HELD:
-        end = f" until {date_and_time(row.held_until)}" if row.held_until else ""
-        return f"Nobody is paged now{end}: {row.held_by}.{late}"
+        end = f"until {date_and_time(row.held_until)}" if row.held_until else "now"
+        return f"Nobody is paged {end}: {row.held_by}.{late}"
     if state is State.EXHAUSTED and not view.was_paged:
         return _UNREACHED
     if state is State.STOPPED and not view.was_paged:
@@ -283,7 +285,7 @@ def _reason(
         known = f"chosen by the route {route.name}{of_group}" if route else None
         return known or "chosen by a route that was deleted"
     if choice.policy_id is not None:
-        return f"the default policy{of_group}, since no route matches"
+        return f"the default policy{of_group}, because no route matches"
     return "no route matches, and there is no default policy"
 
 

@@ -145,8 +145,8 @@ def _gaps_of_people(
     reaches = _reaches(place, policies, session=session, now=now)
     names = _usernames(reaches, session=session)
     for user_id, reach in reaches.items():
-        who = f"@{names[user_id]}" if user_id in names else "A user who was deleted"
-        why = reach.value if user_id in names else "has no account any more"
+        who = f"@{names[user_id]}" if user_id in names else "A deleted user"
+        why = reach.value if user_id in names else "no longer has an account"
         yield Gap(
             key=f"user {user_id}",
             size=1,
@@ -188,12 +188,12 @@ def _gaps_of_schedules(
     usernames = _usernames(everybody, session=session)
     for schedule_id, plan in plans.items():
         for user_id in absent[schedule_id]:
-            who = f"@{usernames[user_id]}" if user_id in usernames else "A user who was deleted"
+            who = f"@{usernames[user_id]}" if user_id in usernames else "A deleted user"
             yield Gap(
                 key=f"schedule {schedule_id}, user {user_id}",
                 size=1,
-                text=f"{who} cannot be on call in {names[schedule_id]} any more; "
-                "the shifts are skipped.",
+                text=f"{who} can no longer be on call in {names[schedule_id]}. "
+                "Their shifts are skipped.",
                 user_id=user_id if reaches.get(user_id) is Reach.NO_ACCESS else None,
             )
         yield from _uncovered(plan, names[schedule_id], within)
@@ -211,7 +211,7 @@ def _uncovered(plan: Plan, name: str, within: Period) -> Iterator[Gap]:
     if empty:
         hours = -(-sum((span.end - span.start for span in empty), timedelta()) // _HOUR)
         first = f"{date_and_time(empty[0].start)} until {date_and_time(empty[0].end)}"
-        more = f", {hours} hours in the next two weeks" if len(empty) > 1 else ""
+        more = f" ({hours} h in total in the next two weeks)" if len(empty) > 1 else ""
         yield Gap(
             key=f"schedule {plan.schedule_id}, uncovered",
             size=hours,
@@ -266,7 +266,7 @@ def _messages(
         NewMessage(
             key=f"not paged any more at {now.isoformat()}, to {user_id}",
             recipient=users[user_id].email,
-            subject=_subject("You are not paged any more", projects),
+            subject=_subject("You are no longer paged", projects),
             text=_to_person(users[user_id], projects, sign),
         )
         for user_id, projects in to_people.items()
@@ -286,8 +286,7 @@ def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, U
 
 def _subject(what: str, projects: Sequence[Namespace]) -> str:
     more = len(projects) - 1
-    others = f" and {more} other project{'s' if more > 1 else ''}" if more else ""
-    return f"{what}: {projects[0].path}{others}"
+    return f"{what}: {projects[0].path}{f' and {more} more' if more else ''}"
 
 
 def _to_maintainer(user: User, found: Sequence[_Watched], sign: Sign) -> str:
@@ -297,13 +296,14 @@ def _to_maintainer(user: User, found: Sequence[_Watched], sign: Sign) -> str:
         url = f"{pages_url(each.place, sign.base_url)}/on_call"
         parts.append(f"{each.place.path}:\n{gaps}\n{url}")
     if len(found) > _MOST_PROJECTS_NAMED:
-        parts.append(f"and {len(found) - _MOST_PROJECTS_NAMED} more projects")
+        parts.append(f"and {len(found) - _MOST_PROJECTS_NAMED} more")
     return (
         f"Hello {user.name or user.username},\n\n"
-        "something changed, and these escalation policies and schedules do not reach everybody\n"
-        "any more:\n\n" + "\n\n".join(parts) + "\n\n"
+        "These escalation policies and schedules no longer reach everyone:\n\n"
+        + "\n\n".join(parts)
+        + "\n\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
-        "You receive this message because you are a maintainer. Each gap is told once.\n"
+        "You receive this message because you are a maintainer. Each gap is reported once.\n"
     )
 
 
@@ -311,8 +311,8 @@ def _to_person(user: User, projects: Sequence[Namespace], sign: Sign) -> str:
     paths = "\n".join(f"- {each.path}" for each in projects[:_MOST_PROJECTS_NAMED])
     return (
         f"Hello {user.name or user.username},\n\n"
-        "you have no access to the alerts of these projects any more, so you are neither on call\n"
+        "You no longer have access to the alerts of these projects, so you are neither on call\n"
         f"nor paged for them:\n\n{paths}\n\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
-        "You receive this message because their policies or schedules name you.\n"
+        "You receive this message because their policies or schedules include you.\n"
     )

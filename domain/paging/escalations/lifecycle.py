@@ -64,8 +64,8 @@ _AFTER_FAILURE = timedelta(minutes=1)
 BATCH = 200
 #: Maximum number of page outcomes in a transaction.
 _NEWS = 1_000
-_ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
-_ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
+_ROUTED_AGAIN = "The escalation policy no longer applies. Paging starts again with another policy."
+_ENDED = "Paging ended: the escalation policy no longer applies, and no other policy matches."
 #: Condition that is true if there are unprocessed page outcomes. SQLite uses the partial index only
 #: for this exact wording.
 NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)

@@ -49,25 +49,25 @@ class Outcome(NamedTuple):
 #: Outcome of alerts for which a whole round of steps reached nobody.
 UNREACHED = Outcome(
     "escalation reached nobody",
-    "Nobody was paged for alerts of {path}",
+    "Nobody was paged for alerts in {path}",
     "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
-    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
-    "The steps are tried again until somebody is reached.",
+    "confirmed contact, or no contact accepted a page. The timeline of each alert shows the "
+    "reasons. The steps are retried until somebody is reached.",
 )
 #: Outcome of alerts for which all steps were taken and nobody responded.
 UNANSWERED = Outcome(
     "nobody answered",
-    "Nobody answered alerts of {path}",
+    "Nobody answered alerts in {path}",
     "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
     "is paged.",
 )
 #: Outcome of incidents whose rules reached none of their responders.
 UNCALLED = Outcome(
     "rules called nobody",
-    "Nobody was paged for incidents of {path}",
+    "Nobody was paged for incidents in {path}",
     "The rules of these incidents reached none of their responders: nobody was on call, nobody had "
-    "a confirmed contact, or their accounts or roles are gone. The timeline of each incident has "
-    "the reasons. The escalations of their alerts go on.",
+    "a confirmed contact, or their accounts or roles no longer exist. The timeline of each "
+    "incident shows the reasons. The escalations of their alerts continue.",
     Subject.INCIDENT,
     ("Rules", "incidents/rules"),
 )
@@ -106,5 +106,5 @@ def _listed(things: Sequence[Unpaged], outcome: Outcome, pages: str) -> str:
     what, where = outcome.see
     return (
         "\n\n".join(lines) + f"\n\n{what}: {pages}/{where}\n\n"
-        "You get at most one such message an hour for each project."
+        "You receive at most one of these messages per hour for each project."
     )

@@ -110,7 +110,7 @@ def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
         # does.
         backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
         row.next_at = None if backlog and backlog.kinds & OPENING else work.now
-    _say(work, alert, "escalated it: the next step is taken now")
+    _say(work, alert, "escalated it: the next step runs now")
     _record(work, project, alert, EventKind.ALERT_ESCALATED)
     work.session.flush()
     return show_paging(work, project, iid)

@@ -125,7 +125,7 @@ def escalate_due(work: Work, alert_id: int) -> bool:
     try:
         _escalate(own, alert_id, asked_by, status)
     except DomainError as error:
-        text = f"asked to escalate it, which was cancelled. {error}"
+        text = f"requested an escalation, which was cancelled. {error}"
         by = own.actor.source.actor
         add_entry(alert_id, NoteKind.HANDLING, text, by=by, session=session, now=work.now)
     return True

@@ -113,7 +113,7 @@ def choices(holder: Holder, *, most: int, session: Session, today: date) -> Choi
 
 def _offered(found: Sequence[_Usable]) -> Mapping[int, str]:
     return {
-        each.id: f"{each.name} (of {each.group})" if each.group else each.name for each in found
+        each.id: f"{each.name} (from {each.group})" if each.group else each.name for each in found
     }
 
 

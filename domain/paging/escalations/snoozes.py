@@ -28,10 +28,10 @@ ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
 #: Events that end each waiting state, and their wording in the activity.
 _ENDS = {
-    State.ACKNOWLEDGED: (Event.LAPSE, "when its acknowledgement ran out"),
+    State.ACKNOWLEDGED: (Event.LAPSE, "when its acknowledgement expired"),
     State.SNOOZED: (Event.WOKEN, "when its snooze ended"),
 }
-_RAISED = "because it is more severe now"
+_RAISED = "because it became more severe"
 _BECAME_CRITICAL = "because it became critical"
 _CRITICAL = 0
 

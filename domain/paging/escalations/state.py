@@ -68,7 +68,7 @@ class Event(StrEnum):
     REOPENED = "the alert is triggered again"
     BACK = "an alert with the same fingerprint opens soon after this one ended"
     HOLD = "a silence or maintenance window begins, or the project is archived"
-    RELEASE = "nothing holds the escalation back any more"
+    RELEASE = "nothing holds the escalation back anymore"
     POLICY_CHANGED = "the policy is changed"
     POLICY_GONE = "the policy is deleted, or belongs to a group that the project leaves"
     CLOCK_BACK = "the clock is set back"
@@ -197,7 +197,7 @@ MOVES: Mapping[State, Mapping[Event, Move]] = {
     State.HELD: {
         Event.ACCEPTED: Move(State.HELD, "The round has reached somebody."),
         Event.FAILED: Move(
-            State.HELD, "The failure counts when nothing holds the escalation back any more."
+            State.HELD, "The failure counts when nothing holds the escalation back anymore."
         ),
         Event.RAISED: Move(State.HELD, _RISES),
         Event.LOWERED: Move(State.HELD, _KEEPS),

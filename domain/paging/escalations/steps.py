@@ -280,7 +280,7 @@ def target_words(kind: TargetKind, name: str | None) -> str:
 def step_words(after: timedelta, targets: Sequence[str], *, takes_turns: bool = False) -> str:
     """Return a step as a sentence."""
     when = f"After {length_words(after)}" if after else "Immediately"
-    how = ", one after the other, a new alert each" if takes_turns else ""
+    how = ", round-robin" if takes_turns else ""
     return f"{when}{how}: {listed(targets)}."
 
 
@@ -294,7 +294,7 @@ def repeat_words(repeats: int, pause: timedelta) -> str:
 
 def timeout_words(timeout: timedelta) -> str:
     """Return the time for which an acknowledgement is valid, as a sentence."""
-    return f"An acknowledgement holds for {length_words(timeout)}."
+    return f"Acknowledgements expire after {length_words(timeout)}."
 
 
 RETRIGGERS_NEVER = "An acknowledged alert that becomes critical stays acknowledged."
@@ -311,9 +311,9 @@ def conditions_words(conditions: Conditions) -> str:
     severities = f"{_either(conditions.severities)} alerts" if conditions.severities else "Alerts"
     parts = [severities[0].upper() + severities[1:]]
     if conditions.environments:
-        parts.append(f"of environment {_either(conditions.environments)}")
+        parts.append(f"in environment {_either(conditions.environments)}")
     if conditions.services:
-        parts.append(f"of service {_either(conditions.services)}")
+        parts.append(f"for service {_either(conditions.services)}")
     if conditions.labels:
         parts.append(f"with {conditions.labels_text}")
     return " ".join(parts) if len(parts) > 1 or conditions.severities else "All alerts"

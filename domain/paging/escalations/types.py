@@ -385,7 +385,7 @@ class AlertRouteDryRun(Resource):
 class ContactOutcome(Resource):
     """Outcome of a page at one contact."""
 
-    name: str = Field(description="`e-mail`, or the label of the contact.")
+    name: str = Field(description="`email`, or the label of the contact.")
     state: MessageState
     at: Time | None = Field(
         description="Time at which the message was accepted or given up. Null while it is queued."

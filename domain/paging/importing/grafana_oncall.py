@@ -37,15 +37,17 @@ from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restrictio
 #: Number of repetitions of the step “repeat escalation”.
 _REPEATS = 5
 _CHAINS_NOT_TAKEN = {
-    "notify_user_group": "Slack groups cannot be paged: name users or a schedule.",
-    "notify_team_members": "The export does not say who is in a team: name users or a schedule.",
-    "notify_whole_channel": "Create a channel in the project, and page it.",
-    "trigger_webhook": "Add a webhook to the project; it is called when an alert changes.",
-    "trigger_action": "Add a webhook to the project; it is called when an alert changes.",
-    "resolve": "A policy does not resolve alerts.",
-    "declare_incident": "Add an incident rule.",
-    "notify_if_time_from_to": "Steps have no times of day: what follows pages at any time.",
-    "notify_if_num_alerts_in_window": "Steps do not count alerts: what follows pages immediately.",
+    "notify_user_group": "Slack groups cannot be paged. Add users or a schedule to the step.",
+    "notify_team_members": "The export does not list the members of teams. Add users or a schedule "
+    "to the step.",
+    "notify_whole_channel": "Create a channel in the project, and add it to the step.",
+    "trigger_webhook": "Add a webhook to the project. It is called when an alert changes.",
+    "trigger_action": "Add a webhook to the project. It is called when an alert changes.",
+    "resolve": "Escalation policies cannot resolve alerts.",
+    "declare_incident": "Add an incident rule to the project.",
+    "notify_if_time_from_to": "Steps cannot depend on the time of day. Later steps page at any "
+    "time.",
+    "notify_if_num_alerts_in_window": "Steps cannot count alerts. Later steps page immediately.",
 }
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
@@ -60,10 +62,10 @@ _KINDS = (
     *("escalation_policies", "integrations", "routes"),
 )
 _NOT_TAKEN = {
-    "webhooks": "Outgoing webhooks are not imported: add webhooks to the project.",
-    "actions": "Outgoing webhooks are not imported: add webhooks to the project.",
-    "personal_notification_rules": "Rules are not imported: each user adds contacts.",
-    "shift_swaps": "Swaps are not imported: swap the shifts in the schedule.",
+    "webhooks": "Outgoing webhooks are not imported. Add webhooks to the project.",
+    "actions": "Outgoing webhooks are not imported. Add webhooks to the project.",
+    "personal_notification_rules": "Rules are not imported. Each user adds contacts.",
+    "shift_swaps": "Swaps are not imported. Swap the shifts in the schedule.",
 }
 _ALERTMANAGER = frozenset(
     {"alertmanager", "legacy_alertmanager", "grafana_alerting", "legacy_grafana_alerting"}
@@ -193,12 +195,12 @@ def _schedule_of(
     """Return a schedule with the supported shifts; None if it follows an external calendar."""
     if found.type == "ical":
         calendar = found.ical_url_primary[:200]
-        reason = f"It follows the calendar at {calendar}: add its rotations manually."
+        reason = f"It uses the calendar at {calendar}. Add its rotations manually."
         left_out.append(LeftOut(kind="schedule", name=found.name, reason=reason))
         return None
     notes = list[str]()
     if found.ical_url_overrides:
-        notes.append("Its overrides came from a calendar: add current and future ones manually.")
+        notes.append("Its overrides are in a calendar. Add current and future overrides manually.")
     place = known_zone(found.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
     for key in found.shifts:
@@ -251,9 +253,9 @@ def _rotations(
     unit, length = _checked(shift, place, now)
     start, name = _start(shift, place), shift.name or shift.id
     if shift.time_zone and shift.time_zone != place:
-        notes.append(f"{name} was in {shift.time_zone}; here it follows the clocks of {place}.")
+        notes.append(f"{name} used the time zone {shift.time_zone}. Here, it uses {place}.")
     if shift.until is not None:
-        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}; here it continues: remove it then.")
+        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}. Remove it manually on that day.")
     restrictions = _restrictions(shift, unit, start, length)
     turns = _turns(shift)
     for place_in_turn in range(max(map(len, turns))):
@@ -409,7 +411,7 @@ def _by_kind(
                 given[kind] += items_of(value)
             elif kind in _NOT_TAKEN and (count := len(items_of(value))):
                 left_out.append(
-                    LeftOut(kind=kind, name=f"{count} of them", reason=_NOT_TAKEN[kind])
+                    LeftOut(kind=kind, name=f"{count} in total", reason=_NOT_TAKEN[kind])
                 )
     if not any(given.values()):
         kinds = ", ".join(_KINDS)
@@ -451,9 +453,8 @@ def _default_chain(
     for name, chain in leads.items():
         if chain != default:
             reason = (
-                f"Its alerts went to {names[chain]}, others to {names[default]}, which is the "
-                "default here: add a route with conditions on severity, environment, service "
-                "and labels."
+                f"Its alerts went to {names[chain]}, but the default policy is {names[default]}. "
+                "Add a route with conditions on severity, environment, service and labels."
             )
             left_out.append(LeftOut(kind="route", name=name, reason=reason))
     return default
@@ -466,7 +467,7 @@ def _leave_out_routes(
     for route in routes:
         if not route.is_the_last_route:
             reason = (
-                "Routes by regular expressions and templates are not imported: add a route with "
+                "Routes with regular expressions and templates are not imported. Add a route with "
                 "conditions on severity, environment, service and labels."
             )
             name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
@@ -479,7 +480,7 @@ def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    note = f"It had the type {found.type}: add a mapping if its payload has other fields."
+    note = f"Its type was {found.type}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.team_id or None,
         name=found.name or found.type,

@@ -43,7 +43,7 @@ _AFTER_FAILURE = timedelta(minutes=1)
 _AFTER_LOCK = timedelta(seconds=1)
 _AT_ONCE = timedelta()
 _NO_CONTACT = "could not be paged: there is no confirmed contact"
-_QUIET = "has quiet hours: the page that was held back waits until they end"
+_QUIET = "has quiet hours, so the page that was held back waits until they end"
 
 
 #: Conditions that are true if pages can be batched now, or within the batching pause.

@@ -40,7 +40,7 @@ from models import (
 
 _SENT = "sent"
 _MOST_MAINTAINERS = 50
-_FAILED = "was not reached: {by} failed ({reason}). Further attempts are made."
+_FAILED = "was not reached: {by} failed ({reason}). Further attempts follow."
 _GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
 
 
@@ -302,10 +302,10 @@ def _report(
             key=f"contact {contact.id} failing since {contact.failing_since}, project {project_id}",
             subject=f"Pages of {path} were not sent",
             text=(
-                f"{name} could not be paged by {by} about alerts of {path}.\n"
-                f"The last error: {reason}.\n\n"
-                "The activity of each alert says who is concerned, and who was paged instead.\n"
-                "You get no further message until pages reach them again.\n\n"
+                f"{name} could not be paged by {by} about alerts in {path}.\n"
+                f"Last error: {reason}.\n\n"
+                "The timeline of each alert shows who was affected, and who was paged instead.\n"
+                f"You receive no further message until pages reach {name} again.\n\n"
                 f"See {policy.base_url}/{path}/-/alerts"
             ),
         )

@@ -108,7 +108,7 @@ def follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
     news = f"{title} ({first.words.lower()})"
     incidents = sum(each.about is Subject.INCIDENT for each in follow_ups)
     count = counted(len(follow_ups) - incidents, incidents)
-    return f"News of {count} in {where}: {news} and others"
+    return f"Updates on {count} in {where}: {news} and others"
 
 
 def follow_up_text(follow_ups: Sequence[FollowUp], reader: Reader) -> str:
@@ -206,7 +206,7 @@ def _why(reason: PageReason) -> str:
     if reason.asked_by is not None:
         return one_line(reason.asked_by)
     if not reason.step:
-        return f"{one_line(reason.policy)}, since your acknowledgement has run out"
+        return f"{one_line(reason.policy)}, because your acknowledgement is no longer valid"
     of_all = f" of {reason.steps}" if reason.steps >= reason.step else ""
     again = f", round {reason.round}" if reason.round > 1 else ""
     schedules = " and ".join(one_line(each) for each in reason.schedules)
@@ -241,7 +241,7 @@ def _former_lines(former: FormerAlerts, alert: FiringAlert, reader: Reader) -> I
     note = former.note
     if note is not None:
         by = f"@{note.user_name}" if note.user_name else "Somebody"
-        did = "resolved it" if note.text is None else f"noted then: {one_line(note.text)}"
+        did = "resolved it" if note.text is None else f"wrote: {one_line(note.text)}"
         yield f"{by} {did}"
         yield reader.url_of(replace(alert, iid=note.iid))
 
@@ -370,7 +370,7 @@ def code_content(
         subject=f"{code} is your code for {policy.instance_name}",
         text=(
             f"Enter this code to receive alerts here: {code}\n\n"
-            "If you did not request it, ignore this message." + _signature(policy)
+            "If you did not request this code, ignore this message." + _signature(policy)
         ),
     )
 

@@ -23,8 +23,8 @@ from models import Alert, Project, User
 _log = logging.getLogger("gatebell.pages")
 _GONE = "the project was deleted"
 _ARCHIVED = "the project is archived"
-_NO_ACCESS = "the recipient has no access to the project any more"
-_NOBODY_NEEDED = "its alerts were answered"
+_NO_ACCESS = "the recipient no longer has access to the project"
+_NOBODY_NEEDED = "its alerts no longer need attention"
 _MUTED = "its alerts are muted"
 
 

@@ -34,9 +34,9 @@ from domain.projects.views import Viewer
 from models import Alert, Contact, Incident, Page, PageMessage, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-NOT_ACTIVE = "is not active: not paged"
-NO_ACCESS = "has no access to the alerts of the project: not paged"
-NOT_OF_PROJECT = "does not belong to the project any more: not paged"
+NOT_ACTIVE = "is not active and was not paged"
+NO_ACCESS = "has no access to the alerts of the project and was not paged"
+NOT_OF_PROJECT = "no longer belongs to the project and was not paged"
 _DELETED = "is not paged, because the project is being deleted"
 _NEWS_OF_ARCHIVED = "gets no update, because the project is archived"
 _HELD = (

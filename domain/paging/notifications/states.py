@@ -70,7 +70,7 @@ class MessageEvent(StrEnum):
     REFUSED = "it is rejected permanently"
     TOO_OLD = "an attempt fails after six hours"
     OTHERS_FAILED = "it was to be sent later, and all earlier contacts have failed"
-    NOTHING_TO_SAY = "none of its alerts needs attention any more"
+    NOTHING_TO_SAY = "none of its alerts needs attention anymore"
     NOT_ALLOWED = "none of its pages may be sent"
 
 

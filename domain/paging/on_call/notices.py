@@ -78,12 +78,12 @@ def tell_of_swap(swap: OnCallSwap, change: ShiftChange) -> None:
         made = (
             f"{by} swapped shifts with you"
             if other.id == change.work.actor.id
-            else f"{by} swapped your shift with that of {_name(other)}"
+            else f"{by} swapped your shift with a shift of {_name(other)}"
         )
         return (
             f"{made}:\n\n"
-            f"- You are on call {others}, for {_name(other)}.\n"
-            f"- {_name(other)} is on call {own}, for you."
+            f"- You are on call {others}, instead of {_name(other)}.\n"
+            f"- {_name(other)} is on call {own}, instead of you."
         )
 
     notice = _Notice(
@@ -121,9 +121,9 @@ def tell_of_moved_swap(swap: OnCallSwap, change: ShiftChange) -> None:
         own, other, others = _sides(person, swap, change)
         return (
             f"{by} changed the rotations of the schedule. The swap of shifts between you and "
-            f"{_name(other)} follows its turns, which have other times now:\n\n"
-            f"- You are on call {others}, for {_name(other)}.\n"
-            f"- {_name(other)} is on call {own}, for you."
+            f"{_name(other)} moved with its turns. The new times are:\n\n"
+            f"- You are on call {others}, instead of {_name(other)}.\n"
+            f"- {_name(other)} is on call {own}, instead of you."
         )
 
     notice = _Notice(
@@ -142,9 +142,9 @@ def tell_of_ended_swap(swap: OnCallSwap, change: ShiftChange) -> None:
         own, other, others = _sides(person, swap, change)
         return (
             f"{by} changed the rotations of the schedule. The turns that you and {_name(other)} "
-            "swapped are no longer there, so the swap has ended. The rotations apply again, and "
-            "you can swap other shifts.\n\nThe swap was about these shifts:\n\n"
-            f"- Yours was {own}.\n- The shift of {_name(other)} was {others}."
+            "swapped no longer exist, so the swap has ended. The rotations apply again, and you "
+            "can swap other shifts.\n\nThe swap included these shifts:\n\n"
+            f"- Your shift was {own}.\n- The shift of {_name(other)} was {others}."
         )
 
     notice = _Notice(
@@ -164,8 +164,8 @@ def tell_of_moved_override(override: OnCallOverride, change: ShiftChange) -> Non
         subject="An override of on-call shifts was moved",
         told=_users_of(override),
         text=lambda _, by: (
-            f"{by} changed the rotations of the schedule. The override by which "
-            f"{_name(override.user)} is on call follows its turn: it is {when} now."
+            f"{by} changed the rotations of the schedule. The override that puts "
+            f"{_name(override.user)} on call moved with its turn. It is now {when}."
         ),
     )
     _tell(notice, change)
@@ -180,7 +180,7 @@ def tell_of_lost_override(override: OnCallOverride, change: ShiftChange) -> None
         told=_users_of(override),
         text=lambda _, by: (
             f"{by} changed the rotations of the schedule. The turn that {_name(override.user)} "
-            f"covered {when} is no longer there, so the override has ended. The rotations apply "
+            f"covered {when} no longer exists, so the override has ended. The rotations apply "
             "again."
         ),
     )
@@ -226,8 +226,8 @@ def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
         key=_key(override, "taken"),
         subject="Your on-call shift was taken over",
         text=lambda _, by: (
-            f"{by} put {_name(override.user)} on call {when}, {instead}. You are not on call in "
-            f"this time any more.{shifts}"
+            f"{by} put {_name(override.user)} on call {when}, {instead}. You are no longer on call "
+            f"in this period.{shifts}"
         ),
         told=_others_on_call(override, change),
     )
@@ -268,7 +268,7 @@ def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> Non
         subject="You are on call again",
         text=lambda _, by: (
             f"{by} removed the override that put {_name(override.user)} on call {when}. Your "
-            "shifts in this time apply again."
+            "shifts in this period apply again."
         ),
         told=_others_on_call(override, change),
     )
@@ -291,14 +291,14 @@ def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
         *others, last = removed[person.id]
         which = f"rotations {', '.join(others)} and {last}" if others else f"rotation {last}"
         return (
-            f"{by} took you out of the {which}. You have no shifts there any more, from "
-            f"{change.written(now)} on."
+            f"{by} removed you from the {which}. You have no more shifts there, starting "
+            f"{change.written(now)}."
         )
 
     named = change.people(removed)
     notice = _Notice(
         key=f"on-call schedule {before.id} of {before.created_at.isoformat()} at {now.isoformat()}",
-        subject="You were taken out of a rotation",
+        subject="You were removed from a rotation",
         told=tuple(named[each] for each in sorted(named)),
         text=text,
     )

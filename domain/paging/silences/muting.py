@@ -337,7 +337,7 @@ def _by_incident(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
     return Mute(
         kind=MuteKind.INCIDENT,
         id=incident.id if incident else 0,
-        name=joined or "whether it joins an incident is looked at first",
+        name=joined or "the incident rules for the alert are still being checked",
         by="",
         until=None,
         look_again_at=at + (_ASK_AGAIN if incident else _MOMENT),
@@ -348,7 +348,7 @@ def _by_incident(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
 def _of_hold(hold: Hold, at: datetime) -> Mute:
     if hold.continues_id is None:
         name = (
-            f"opened {hold.openings} times or more within {hold.within_minutes} minutes, so the "
+            f"opened {hold.openings} or more times within {hold.within_minutes} minutes, so the "
             f"same people are paged again at most every {hold.hold_minutes} minutes"
         )
         kind = MuteKind.FLAPPING

@@ -66,7 +66,7 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_label("Turn 2").select_option(bob.username)
     page.get_by_role("button", name="Add rotation").click()
     expect(page.get_by_text("Rotation added.")).to_be_visible()
-    expect(page.get_by_text("Nobody is paged by this schedule yet.")).to_be_visible()
+    expect(page.get_by_text("No escalation policy uses this schedule yet.")).to_be_visible()
     # Before the first rotation nobody could be on call: that is no gap.
     expect(page.locator(".calendar")).not_to_contain_text("Nobody")
     page.get_by_role("link", name="Add override").click()
@@ -85,21 +85,21 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_role("button", name="Remove override").click()
     expect(page.get_by_text("Override removed.")).to_be_visible()
     page.get_by_role("link", name="Swap shifts").click()
-    theirs = page.get_by_label("For this shift")
+    theirs = page.get_by_label("In exchange for")
     of_bob = theirs.locator("option").filter(has_text=bob.username).first
     theirs.select_option(of_bob.get_attribute("value"))
     page.get_by_role("button", name="Swap shifts").click()
     expect(page.get_by_text("Shifts swapped.")).to_be_visible()
     expect(page.get_by_text("On call now:")).to_contain_text("On call now: Bob")
-    mine = page.locator(".notice").filter(has_text="swap shifts")
-    expect(mine).to_contain_text(f"{bob.username} swap shifts: you are on call from")
+    mine = page.locator(".notice").filter(has_text="swapped shifts")
+    expect(mine).to_contain_text(f"{bob.username} swapped shifts: you are on call from")
     page.get_by_role("link", name="Month", exact=True).click()
     expect(page.locator(".calendar .today")).to_contain_text(bob.username)
     page.get_by_role("link", name="Edit Rotation 1").click()
-    page.get_by_label("Hand-over at").fill("10:00")
+    page.get_by_label("Handoff time").fill("10:00")
     page.get_by_role("button", name="Save rotation").click()
     # The swap follows its turns, and the page shows that before it saves.
-    question = "This change affects shifts that people have arranged."
+    question = "This change affects existing swaps or overrides."
     expect(page.get_by_text(question)).to_be_visible()
     page.get_by_role("button", name="Save rotation and change these shifts").click()
     expect(page.get_by_text("Rotation saved.")).to_be_visible()

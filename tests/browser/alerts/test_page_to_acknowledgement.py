@@ -129,10 +129,10 @@ def test_of_several_alerts_one_is_left_out_on_a_telephone(
     telephone.get_by_role("checkbox", name="Queue grows").uncheck()
     telephone.get_by_role("button", name="Acknowledge selected alerts").tap()
     expect(telephone.get_by_text("2 alerts acknowledged")).to_be_visible()
-    expect(telephone.get_by_text("1 alert still waits for somebody.")).to_be_visible()
+    expect(telephone.get_by_text("1 alert still needs attention.")).to_be_visible()
     # A second tap at the same place must not take the one that was left out.
     expect(telephone.locator("main").get_by_role("button")).to_have_count(0)
-    telephone.get_by_role("link", name="Show 1 alert that waits").tap()
+    telephone.get_by_role("link", name="Show 1 remaining alert").tap()
     expect(telephone.get_by_role("heading", level=1)).to_have_text("Acknowledge 1 alert?")
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("Acknowledge 1 alert?")
@@ -174,7 +174,7 @@ def test_an_alert_tells_what_became_of_its_pages(
     timeline = page.locator("#timeline")
     expect(timeline).to_contain_text(sleeper.username)
     expect(timeline).to_contain_text("Chat: 1 failure so far")
-    expect(timeline).to_contain_text("e-mail: accepted")
+    expect(timeline).to_contain_text("email: accepted")
     assert problems_of(page) == []
 
     with database_of(live) as session:  # as if the time to answer were over

@@ -98,7 +98,7 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
         *("--step", f"0s user:{mate.username}", "--acknowledgement-timeout", "30m"),
     )
     assert policy["acknowledgement_timeout_seconds"] == 1800
-    assert policy["summary"].endswith("An acknowledgement holds for 30 min.")
+    assert policy["summary"].endswith("Acknowledgements expire after 30 min.")
     call.done("PUT", json={"status": "acknowledged"})
     # The alert is older than the policy, which covers it from now on.
     view = call.done("POST", "/renew")
@@ -163,7 +163,7 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     text = words(page.text)
     assert "not processed yet, waiting for 4" in text
     assert "Pages are sent only when an alert opens" not in text
-    assert "the default policy, since no route matches" in text
+    assert "the default policy, because no route matches" in text
     assert "Incident rules for this alert are not processed yet, waiting for 4" in text
     browser = signed_in(gatebell, alice(gatebell))
     for path in ("incidents", f"settings/webhooks/{hook['id']}/deliveries"):

@@ -40,7 +40,7 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     assert 'name="restrictions-1-start_time"' in more.text
     half = submit(browser, more, form_to(more, "/rotations/new"))
     assert half.status_code == 422
-    assert "Enter both times, or none for whole days." in half.text
+    assert "Enter both times, or neither for whole days." in half.text
     filled: dict[str, str | list[str]] = {
         "restrictions-0-end_time": "17:00",
         "restrictions-1-weekdays": ["sun"],
@@ -88,8 +88,8 @@ def test_an_override_in_addition_has_the_local_time_of_a_night_in_which_clocks_c
     text = " ".join(re.sub("<[^>]+>", "", browser.get(f"{at}?day={sunday}").text).split())
     assert f"{helper.username} in addition Sun {sunday} 01:00 to Sun {sunday} 05:00" in text
     # Two weeks have an hour more, and so has the time of the helper.
-    hours = f"{owner.username} 337 (99 %), {helper.username} 5 (1 %)."
-    assert f"Hours on call in these days: {hours}" in text
+    hours = f"{owner.username} 337 (99%), {helper.username} 5 (1%)."
+    assert f"Hours on call in this period: {hours}" in text
     (event,) = [
         each
         for each in events_with_subject(gatebell, name)
@@ -144,7 +144,7 @@ def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
     # Without its rotation, the swap would end.
     page = browser.get(at)
     asked = submit(browser, page, form_to(page, f"/rotations/{rotation['id']}/delete"))
-    assert "ends: its turns are no longer there." in asked.text
+    assert "ends, because its turns no longer exist." in asked.text
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"]
     submit(browser, asked, form_to(asked, "/delete"))
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == []

@@ -99,7 +99,7 @@ def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
     assert shown(shop, other).reason == "no route matches, and there is no default policy"
     assert shown(shop, other).sentence == "Nobody is paged for this alert."
     held = shown(shop, silent)
-    assert held.sentence == "Nobody is paged now until 2026-03-01 21:00 UTC: silence “deploy”."
+    assert held.sentence == "Nobody is paged until 2026-03-01 21:00 UTC: silence “deploy”."
     assert held.policy == "Night"
 
 
@@ -147,7 +147,7 @@ def test_the_sentence_names_the_next_step_and_how_late_the_worker_is_with_it(
     shop.follow()
     shop.now += timedelta(minutes=30, seconds=40)
     sentence = shown(shop, alert).sentence
-    assert sentence.startswith("The acknowledgement ran out at 2026-03-01 20:")
+    assert sentence.startswith("The acknowledgement expired at 2026-03-01 20:")
     assert sentence.endswith(late)
 
 
@@ -159,5 +159,5 @@ def test_a_record_that_was_deleted_is_not_taken_for_a_missing_policy(shop: Escal
         session.execute(delete(Escalation))
     shop.now += timedelta(days=91)
     assert (
-        shown(shop, alert).sentence == "No paging is recorded. Records are deleted after 90 days."
+        shown(shop, alert).sentence == "No pages are recorded. Records are deleted after 90 days."
     )

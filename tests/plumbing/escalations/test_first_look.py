@@ -188,7 +188,7 @@ def test_one_that_comes_back_goes_on_although_somebody_is_about_to_escalate_it(
         iid = session.get_one(Alert, second).iid
         manual_actions.check_can_escalate(covered.work(session), covered.project_view(session), iid)
     covered.follow()
-    assert covered.said(second)[0].startswith("It had been over for 4m. Paging goes on")
+    assert covered.said(second)[0].startswith("The alert opened again after 4m. Paging continues")
 
 
 def test_an_alert_from_before_the_policy_has_an_escalation_from_its_next_change_on(

@@ -44,10 +44,10 @@ def test_a_member_who_leaves_is_told_and_so_are_the_maintainers(shop: Escalated)
     to_maria, to_bob = look(shop)
     assert to_maria[:2] == ("maria", "Alerts may reach nobody: acme/shop")
     assert "- @bob has no access to the alerts of the project, but the policy Night" in to_maria[2]
-    assert "- @bob cannot be on call in Primary any more; the shifts are skipped." in to_maria[2]
+    assert "- @bob can no longer be on call in Primary. Their shifts are skipped." in to_maria[2]
     assert "- Nobody is on call in Primary from 2026-03-02 " in to_maria[2]
     assert "http://localhost/acme/shop/-/on_call\n" in to_maria[2]
-    assert to_bob[:2] == ("bob", "You are not paged any more: acme/shop")
+    assert to_bob[:2] == ("bob", "You are no longer paged: acme/shop")
     # Neither is told again: hours pass, and the gaps move with them.
     shop.now += timedelta(days=9)
     assert look(shop) == []
@@ -114,8 +114,8 @@ def test_one_change_in_many_projects_is_one_message_to_each(shop: Escalated) -> 
     assert look(shop) == []
     leave(shop, shop.bob.id)
     to_maria, to_bob = look(shop)
-    assert to_maria[1] == "Alerts may reach nobody: acme/shop and 2 other projects"
-    assert to_bob[1] == "You are not paged any more: acme/shop and 2 other projects"
+    assert to_maria[1] == "Alerts may reach nobody: acme/shop and 2 more"
+    assert to_bob[1] == "You are no longer paged: acme/shop and 2 more"
     assert "- acme/web\n" in to_bob[2]
 
 

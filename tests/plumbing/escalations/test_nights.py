@@ -67,7 +67,7 @@ def test_an_alert_that_rises_leaves_the_policy_of_low_alerts(shop: Escalated) ->
     assert shop.paged(alert)[1:] == [("alice", 1, 1)]
     shop.pass_time(minutes=5)
     assert shop.paged(alert)[1:] == [("alice", 1, 1), ("bob", 1, 2)]
-    assert "The alert is more severe now. Paging begins with Night." in shop.said(alert)
+    assert "The alert became more severe. Paging starts with Night." in shop.said(alert)
 
 
 @pytest.mark.long
@@ -151,7 +151,7 @@ def test_a_step_whose_contacts_all_fail_is_followed_at_once(
     assert "bob@pager.example" in addressees(mailbox)
     (said,) = [each for each in shop.said(alert) if "reached nobody" in each]
     assert said == (
-        "Step 1 of Night reached nobody: no contact accepted its pages, so the next step follows "
+        "Step 1 of Night reached nobody: no contact accepted the pages, so the next step runs "
         "immediately."
     )
     assert ("page", "carol") in [each[:2] for each in shop.activity(alert)]
@@ -210,7 +210,7 @@ def test_a_person_who_is_blocked_before_the_page_leaves_delays_nothing(shop: Esc
     shop.pass_time()
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    assert ("page", "alice", "is not active: not paged") in shop.activity(alert)
+    assert ("page", "alice", "is not active and was not paged") in shop.activity(alert)
 
 
 @pytest.mark.long
@@ -379,9 +379,9 @@ def test_an_escalation_without_an_answer_ends_with_a_word(
     shop.pass_time(minutes=10)
     assert shop.escalation(alert).state == "unanswered"
     (notice,) = shop.notices()
-    assert notice.subject == "Nobody answered alerts of acme/shop"
+    assert notice.subject == "Nobody answered alerts in acme/shop"
     assert shop.said(alert)[-1] == (
-        "Nobody answered within 10m after the last step. Maintainers are told."
+        "Nobody answered within 10m after the last step. The maintainers are notified."
     )
     # By her contact as well.
     assert "maria@pager.example" in addressees(mailbox)

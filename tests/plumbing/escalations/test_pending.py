@@ -75,7 +75,7 @@ def test_the_next_step_is_taken_after_five_seconds_and_once(shop: Escalated, ale
     assert (escalate_due(shop), escalate_due(shop)) == (1, 0)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    assert told(shop, alert) == ["alice escalated it: the next step is taken now"]
+    assert told(shop, alert) == ["alice escalated it: the next step runs now"]
     assert escalates_to(shop, alert) == "@alice"
 
 

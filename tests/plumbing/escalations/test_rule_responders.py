@@ -172,7 +172,7 @@ def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
     # Only if it is all of them.
     notices = [each for each in shop.notices() if each.recipient == "carol@accounts.example"]
     assert [each.subject for each in notices] == [
-        "Nobody was paged for incidents of acme/shop" for _ in range(not assignees)
+        "Nobody was paged for incidents in acme/shop" for _ in range(not assignees)
     ]
     assert all(
         "#1 Disk full\nhttp://localhost/acme/shop/-/incidents/1\n" in n.text for n in notices

@@ -57,8 +57,8 @@ def test_the_second_person_is_paged_if_the_first_does_not_answer(
     assert len(mailbox.messages) == 2
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
     assert shop.said(alert) == [
-        "All steps of Night were taken. Nobody else is paged.",
-        "Nobody answered within 5m after the last step. Maintainers are told.",
+        "All steps of Night have run. Nobody else is paged.",
+        "Nobody answered within 5m after the last step. The maintainers are notified.",
     ]
 
 
@@ -147,8 +147,8 @@ def lock(shop: Escalated, person: Person) -> None:
 @pytest.mark.parametrize(
     ("go", "reason"),
     [
-        (lose_role, "has no access to the alerts of the project: not paged"),
-        (lock, "is not active: not paged"),
+        (lose_role, "has no access to the alerts of the project and was not paged"),
+        (lock, "is not active and was not paged"),
     ],
 )
 def test_a_person_who_is_gone_delays_nothing(
@@ -162,8 +162,7 @@ def test_a_person_who_is_gone_delays_nothing(
     shop.pass_time()
     assert shop.paged(alert) == [("bob", 1, 2)]
     assert (
-        shop.said(alert)[0]
-        == "Step 1 of Night reached nobody, so the next step follows immediately."
+        shop.said(alert)[0] == "Step 1 of Night reached nobody, so the next step runs immediately."
     )
     assert ("page", "alice", reason) in shop.activity(alert)
 
@@ -208,7 +207,7 @@ def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Esca
     shop.pass_time(minutes=10)
     (notice,) = shop.notices()
     assert notice.recipient == "carol@accounts.example"
-    assert notice.subject == "Nobody was paged for alerts of acme/shop"
+    assert notice.subject == "Nobody was paged for alerts in acme/shop"
     assert "#1 Disk full\nhttp://localhost/acme/shop/-/alerts/1\n" in notice.text
     # Somebody may be on call later.
     assert shop.escalation(first).state == "running"
@@ -259,7 +258,9 @@ def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(
     discard(shop, night)
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("alice", 1, 1), (person, 1, 1)]
-    assert shop.said(alert)[0] == "Its policy is gone. Paging begins again with another one."
+    assert shop.said(alert)[0] == (
+        "The escalation policy no longer applies. Paging starts again with another policy."
+    )
 
 
 @pytest.mark.long

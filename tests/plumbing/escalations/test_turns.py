@@ -34,7 +34,7 @@ def paged(shop: Escalated, count: int = 1) -> list[str]:
 @pytest.mark.long
 def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN, "30m user:bob")
-    said = "Immediately, one after the other, a new alert each: @alice, @bob and @carol."
+    said = "Immediately, round-robin: @alice, @bob and @carol."
     assert policy.sentences[0] == said
     assert paged(three, 4) == ["alice", "bob", "carol", "alice"]
 
@@ -82,8 +82,8 @@ def test_who_cannot_be_reached_is_skipped_and_that_is_said(shop: Escalated) -> N
     shop.pass_time()
     assert shop.paged(alert) == [("bob", 1, 1)]
     assert shop.said(alert)[0] == (
-        "Step 1 of Night: @alice has quiet hours, so the next one was paged; "
-        "nobody is on call in nobody, so the next one was paged."
+        "Step 1 of Night: @alice has quiet hours, so the next target was paged; "
+        "nobody is on call in nobody, so the next target was paged."
     )
 
 

@@ -390,7 +390,7 @@ def test_a_channel_of_a_group_gets_nothing_of_a_project_that_left_the_group(
         transfer_project(shop.project_id, "other", session=session, now=shop.now)
     look_for(shop, minutes=10)
     assert told(mailbox) == []
-    text = "does not belong to the project any more: not paged"
+    text = "no longer belongs to the project and was not paged"
     assert ("page", "ops", text) in shop.activity(alert)
 
 
@@ -493,7 +493,7 @@ def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated)
     assert shop.notices() == []
     for _ in range(3):
         shop.pass_time(minutes=1)
-    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
+    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts in acme/shop"]
     with shop.session() as session:
         assert session.get_one(Alert, alert).status == "triggered"
 
@@ -508,7 +508,7 @@ def test_a_notice_for_maintainers_that_waits_is_checked_again(
     alert = shop.alert(severity=1)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=6)
-    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
+    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts in acme/shop"]
     told(mailbox)
     # The notice reaches her by her contact and at the address of the account: neither yet.
     with shop.session() as session:

@@ -115,7 +115,7 @@ def test_a_message_that_waits_for_the_mail_server_is_cancelled_without_access(
     assert mailbox.messages == []
     with project.app.app_context():
         (row,) = stored_mails(db.session(), project.settings.secret_key)
-        assert row.last_error == "cancelled: the recipient has no access to the project any more"
+        assert row.last_error == "cancelled: the recipient no longer has access to the project"
         assert row.send_at is None
         db.session.rollback()
 

@@ -70,7 +70,7 @@ def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Ma
     pages.set_status(alerts, "resolved")
     pages.run_for(40)
     assert subjects(mailbox)[2:] == [
-        "News of 30 alerts in acme/shop: Disk full 1 (resolved) and others"
+        "Updates on 30 alerts in acme/shop: Disk full 1 (resolved) and others"
     ]
 
 

@@ -87,7 +87,7 @@ def test_a_swap_ends_when_its_turns_are_gone(night: Nights, rotations: tuple[str
     ended = [name for name, subject in subjects(night) if "has ended" in subject]
     assert ended == ["bob", "carol"]
     (text, _) = [each.text for each in mails(night) if "has ended" in each.subject]
-    assert "are no longer there, so the swap has ended" in " ".join(text.split())
+    assert "no longer exist, so the swap has ended" in " ".join(text.split())
 
 
 def test_a_change_elsewhere_leaves_swaps_alone(night: Nights) -> None:

@@ -315,7 +315,7 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
     )
     assert "alice swapped shifts with you:" in told.text
     theirs = "from Mon 2026-12-07 09:00 until Tue 2026-12-08 09:00"
-    assert f"- You are on call {theirs}, for alice." in told.text
+    assert f"- You are on call {theirs}, instead of alice." in told.text
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
     # Who maintains the project undoes it, and both are told.
     night.call("olga", "DELETE", f"/swaps/{made['id']}", status=204)
@@ -354,7 +354,7 @@ def test_whose_shift_an_override_takes_is_told_and_told_again_when_it_is_back(
     )
     when = "from Tue 2026-11-24 09:00 until Wed 2026-11-25 09:00"
     assert f"olga put carol on call {when}, instead of everybody else." in taken.text
-    assert "You are not on call in this time any more." in " ".join(taken.text.split())
+    assert "You are no longer on call in this period." in " ".join(taken.text.split())
     # It has begun: what is left of it comes back.
     night.now = berlin("2026-11-24 12:00")
     night.call("olga", "DELETE", f"/overrides/{made['id']}", status=204)

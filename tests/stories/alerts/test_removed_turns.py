@@ -33,11 +33,11 @@ def test_who_is_taken_out_of_a_rotation_is_told_by_whom_and_from_when(
     (told,) = put({"users": ["alice", "bob"]})
     assert (told.recipient, told.subject) == (
         "carol@people.example",
-        "You were taken out of a rotation: Primary of acme/shop",
+        "You were removed from a rotation: Primary of acme/shop",
     )
     said = " ".join(told.text.split())
-    assert "olga took you out of the rotation Rotation 1." in said
-    assert "You have no shifts there any more, from Mon 2026-11-23 10:00 on." in said
+    assert "olga removed you from the rotation Rotation 1." in said
+    assert "You have no more shifts there, starting Mon 2026-11-23 10:00." in said
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
     # Who stays, in another order, at another time or under another name, is told nothing.
     assert put({"users": ["bob", "alice"], "handover_time": "10:00"}) == []
@@ -46,7 +46,7 @@ def test_who_is_taken_out_of_a_rotation_is_told_by_whom_and_from_when(
     # The other rotation is hers still.
     (told,) = put({"users": ["bob"]}, {"name": "Nights", "users": ["alice"]})
     assert told.recipient == "alice@people.example"
-    assert "out of the rotation Rotation 1. " in " ".join(told.text.split())
+    assert "from the rotation Rotation 1. " in " ".join(told.text.split())
     # Somebody else comes for Bob, and the other rotation ends.
     told_both = put({"users": ["olga"]})
     assert sorted(each.recipient for each in told_both) == [
@@ -60,4 +60,4 @@ def test_who_is_taken_out_of_a_rotation_is_told_by_whom_and_from_when(
     )
     told = mails(night)[-1]
     assert told.recipient == "carol@people.example"
-    assert "Somebody took you out of the rotation Rotation 1." in " ".join(told.text.split())
+    assert "Somebody removed you from the rotation Rotation 1." in " ".join(told.text.split())

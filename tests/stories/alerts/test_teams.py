@@ -163,7 +163,7 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     alert = team.alert(project_id=team.project_id)
     team.pass_time(seconds=1)
     told = team.explained(alert)
-    assert told.reason == "the default policy of acme, since no route matches"
+    assert told.reason == "the default policy of acme, because no route matches"
     assert (told.policy, own.group, policy.group) == ("Night", None, "acme")
 
 
@@ -198,7 +198,8 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     team.do("acme/site", transfer_project, to_other)
     assert team.whom(site) == ["dan"]
     assert team.paged(under_way) == [("alice", 1, 1), ("dan", 1, 1)]
-    assert "Its policy is gone. Paging begins again with another one." in team.said(under_way)
+    told = "The escalation policy no longer applies. Paging starts again with another policy."
+    assert told in team.said(under_way)
     team.do("other/site", transfer_project, ProjectTransfer(namespace="acme"))
 
     # The same for a group with a project in it.

@@ -20,10 +20,10 @@ class Email(ContactType):
 
     name = "email"
     label = plural = "Email"
-    address_words = "an e-mail address"
+    address_words = "an email address"
     example = "alice@example.org"
-    help = "An e-mail to this address."
-    spoken = "e-mail"
+    help = "An email to this address."
+    spoken = "email"
     uses_mail_server = True
 
     def may_be(self, text: str) -> bool:

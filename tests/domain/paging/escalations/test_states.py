@@ -50,7 +50,7 @@ def test_what_cannot_happen_is_an_error() -> None:
 def test_each_outcome_of_a_message_is_shown_as_a_state() -> None:
     assert shown_state(None, None) is MessageState.WAITING
     assert shown_state("withdrawn", None) is MessageState.WITHDRAWN
-    assert shown_state("withdrawn", "is not active: not paged") is MessageState.CANCELLED
+    assert shown_state("withdrawn", "is not active and was not paged") is MessageState.CANCELLED
     assert shown_state(QUEUED_AGAIN, None) is MessageState.GIVEN_UP
 
 

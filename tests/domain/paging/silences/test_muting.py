@@ -118,7 +118,7 @@ def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) ->
     assert (mute.kind, mute.name) == (
         MuteKind.FLAPPING,
         (
-            "opened 4 times or more within 30 minutes, so the same people are paged again at most "
+            "opened 4 or more times within 30 minutes, so the same people are paged again at most "
             "every 10 minutes"
         ),
     )

@@ -26,7 +26,7 @@ def words(page: requests.Response) -> str:
 def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
-    assert "Alerts of this project page nobody." in words(browser.get(at))
+    assert "Alerts in this project page nobody." in words(browser.get(at))
     page = browser.get(f"{at}/new")
     people = dict(re.findall(r'<option value="(user:\d+)"(?: selected)?>@([^<]+)<', page.text))
     ids = {name: value for value, name in people.items()}
@@ -52,7 +52,8 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     call.done("PUT", f"/escalation_policies/{made['id']}", json={"default": False})
     listed = browser.get(at)
     assert "Policy Night created. It applies to new alerts." in words(listed)
-    assert f"A page would not reach everybody now: @{me} has no confirmed contact;" in words(listed)
+    told = f"This policy would not reach everyone now: @{me} has no confirmed contact;"
+    assert told in words(listed)
     assert f"After 10 min: @{bob.username}." in words(listed)
     assert "There is no default policy" in words(listed)
 
@@ -119,7 +120,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
         ("steps-0-targets-0", "user:999999999999999999", "is not a member here"),
-        ("repeats", "10", "Choose 0 to 9 repeats."),
+        ("repeats", "10", "Enter a number from 0 to 9."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):
         given = {**good, name: value}
@@ -147,7 +148,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         answer = submit(browser, page, form_with(page, "name"), severities="critical", **given)
         assert answer.status_code == 302, words(answer)
     shown = words(browser.get(at))
-    assert 'Critical alerts of environment test-* or ci with a="b" page nobody.' in shown
+    assert 'Critical alerts in environment test-* or ci with a="b" page nobody.' in shown
     assert "All other alerts go to the default policy, Night" in shown
     tests, db = call.done("GET", "/alert_routes")
     page = browser.get(at)
@@ -158,7 +159,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         data={"csrf_token": token[1], "to": "up"},
         headers={"Referer": at},
     )
-    assert "Route Db is number 1 now." in words(moved)
+    assert "Route Db is now number 1." in words(moved)
     page = browser.get(f"{at}/{tests['id']}")
     bad = submit(browser, page, form_with(page, "name"), labels="a=")
     assert bad.status_code in {302, 422}
@@ -190,7 +191,7 @@ def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -
     shown = words(browser.get(alert))
     assert "This project has no escalation policy" in shown
     assert "Set up paging" in shown
-    assert "New alerts of this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
+    assert "New alerts in this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
     shown = words(browser.get(alert))

@@ -131,8 +131,8 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
         assert f'href="/groups/{group}/-/{place}' in page.text
     assert f"Primary from {group}" in words(browser.get(f"{gatebell.url}/{project}"))
     form = browser.get(f"{below_url}/on_call/policies/new").text
-    assert f"Primary (of {group})" in form
-    assert f"Room (of {group})" in form
+    assert f"Primary (from {group})" in form
+    assert f"Room (from {group})" in form
 
     # What a project below pages is named, and stays.
     own = {"name": "Own", "steps": ["0s schedule:Primary"]}

@@ -37,7 +37,7 @@ def said_to(service: LiveGatebell, person: Person) -> list[str]:
         " ".join(each.text.split())
         for each in mails
         if each.recipient == person.email
-        and each.subject.startswith("You were taken out of a rotation")
+        and each.subject.startswith("You were removed from a rotation")
     ]
 
 
@@ -67,7 +67,7 @@ def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
     answer = submit(browser, page, form, **users)
     assert answer.status_code == 302, answer.text
     (said,) = said_to(mailing, bob)
-    assert "Olga took you out of the rotation Days." in said
+    assert "Olga removed you from the rotation Days." in said
     assert said_to(mailing, alice) == []
 
     page = browser.get(at)
@@ -76,6 +76,6 @@ def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
     )
     assert answer.status_code == 302
     (said,) = said_to(mailing, alice)
-    assert "Olga took you out of the rotation Days." in said
+    assert "Olga removed you from the rotation Days." in said
     assert len(said_to(mailing, bob)) == 1
     assert said_to(mailing, olga) == []

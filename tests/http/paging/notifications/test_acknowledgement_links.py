@@ -123,8 +123,8 @@ def test_a_page_about_many_alerts_acknowledges_those(
     other = pages.alert("Not paged")
     link = link_of(pages, mailbox, pages.alerts(450), alice)
     page = client.get(link).text
-    assert "450 alerts wait for somebody." in page
-    assert "400 further alerts of acme/shop, not listed" in page
+    assert "450 alerts need attention." in page
+    assert "400 more alerts in acme/shop that are not listed" in page
     assert "450 alerts acknowledged" in press(client, link).text
     assert statuses(pages).count("acknowledged") == 450
     assert statuses(pages)[other - 1] == "triggered"
@@ -145,10 +145,10 @@ def test_of_a_digest_over_projects_each_alert_can_be_left_out(
     page = client.get(link).text
     assert page.index("<legend>acme/shop</legend>") < page.index("<legend>acme/api</legend>")
     # What is not listed is not chosen where the message is about several projects.
-    assert "13 further alerts of acme/api, not listed" in page
+    assert "13 more alerts in acme/api that are not listed" in page
     done = press(client, link, without={f"alert {left}", f"alert {elsewhere}"})
     assert "48 alerts acknowledged as @alice" in done.text
-    assert "15 alerts still wait for somebody." in done.text
+    assert "15 alerts still need attention." in done.text
     stored = {row.id: row.status for row in pages.rows(Alert)}
     assert stored[mine] == "acknowledged"
     assert {stored[left], stored[elsewhere]} == {"triggered"}
@@ -302,16 +302,16 @@ def test_the_link_acknowledges_incidents_with_their_alerts(
     pages.queue([NewPage(key=f"page {each}", incident_id=each, **about) for each in ids])
     pages.run_for(3)
     page = client.get(last_link(mailbox)).text
-    assert "2 incidents wait for somebody." in page
+    assert "2 incidents need attention." in page
     assert "Snooze" not in page
     again = [NewPage(key=f"again {each}", incident_id=each, **about) for each in ids]
     pages.queue([*again, NewPage(key="again", alert_id=other, **about)])
     pages.run_for(40)
     link = last_link(mailbox)
-    assert "3 problems wait for somebody." in client.get(link).text
+    assert "3 problems need attention." in client.get(link).text
     assert "Select at least one problem." in client.post(link).text
     done = press(client, link, without={f"alert incident-{ids[1]}"})
-    assert "2 problems acknowledged as @alice. 1 problem still waits" in done.text
+    assert "2 problems acknowledged as @alice. 1 problem still needs" in done.text
     assert [row.status for row in pages.rows(Incident)] == ["acknowledged", "triggered"]
     assert statuses(pages) == ["acknowledged", "acknowledged"]
     (entry,) = pages.rows(IncidentNote)

@@ -87,10 +87,10 @@ def press(
 def test_without_a_mail_server_the_page_promises_no_code(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}{PAGE}")
-    assert "This service sends no e-mail yet: its administrator has to set MAIL_URL." in page.text
+    assert "This service cannot send email until an administrator sets MAIL_URL." in page.text
     form = form_with(page, "address")
     answer = press(browser, page, "/contacts", type="email", address="a2@pager.example")
-    assert "Contact added. No code was sent: this service sends no e-mail" in answer.text
+    assert "Contact added. No code was sent, because this service cannot send email" in answer.text
     # A URL is no e-mail address, whatever is selected above it.
     submit(browser, page, form, type="email", address="ntfy://127.0.0.1:9/x")
     assert "ntfy://127.0.0.1:9/" in browser.get(page.url).text

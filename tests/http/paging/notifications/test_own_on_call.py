@@ -21,7 +21,7 @@ def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) ->
         give_role(gatebell, project, each, Role.DEVELOPER)
     browser = signed_in(gatebell, me)
     at = f"{gatebell.url}/-/on_call"
-    assert "You are on call in no schedule." in browser.get(at).text
+    assert "You are not in any on-call schedule." in browser.get(at).text
     made = gatebell.cli(
         *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
         *("--rotation", f"weekly {me.username},{other.username} mon 09:00"),

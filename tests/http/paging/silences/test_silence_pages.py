@@ -39,7 +39,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
     alert = browser.get(f"{project.url}/alerts/1")
     (first,) = re.findall(r'href="([^"]*/-/silences/new\?alert=1)"', alert.text)
     page = browser.get(urljoin(alert.url, first))
-    assert "This silence would mute 1 open alert. In the last 7 days 1 alert matched." in (
+    assert "This silence would mute 1 open alert. In the last 7 days, 1 alert matched." in (
         text_of(page)
     )
     second = form_with(page, "matchers")
@@ -97,7 +97,7 @@ def test_a_silence_is_extended_and_ended_on_its_page(
     made = follow(browser, submit(browser, page, form, matchers="a=b", starts_at=begin))
     assert "Pending" in text_of(made)
     longer = follow(browser, submit(browser, made, form_to(made, "/extend"), duration="9h"))
-    assert "The silence has a new end." in text_of(longer)
+    assert "The end of the silence was changed." in text_of(longer)
     refused = submit(browser, longer, form_to(longer, "/extend"), duration="1h")
     assert refused.status_code == 422
     assert "at least one minute" in text_of(refused)
@@ -134,7 +134,7 @@ def test_maintainers_change_flap_detection(project: Project, browser: requests.S
     at = f"{project.url}/silences/flapping"
     shown = text_of(browser.get(at))
     assert "opens more than 5 times within 30 minutes" in shown
-    assert "You need the Maintainer role to change this." in shown
+    assert "You need the Maintainer role to change these settings." in shown
     maintainer = browser_of(project.gatebell, project.path, Role.MAINTAINER)
     page = maintainer.get(at)
     form = form_with(page, "openings")
@@ -177,6 +177,6 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
     project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 0})
     said = text_of(browser.get(f"{project.url}/alerts/{last}"))
     assert (
-        "Flapping : opened 7 times or more within 30 minutes, so the same people are paged again "
+        "Flapping : opened 7 or more times within 30 minutes, so the same people are paged again "
         "at most every 10 minutes."
     ) in said
