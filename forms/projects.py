@@ -114,7 +114,7 @@ class _VisibilityForm(Form):
         "Visibility",
         choices=[(word, word.capitalize()) for word in VISIBILITIES],
         default=VISIBILITIES[0],
-        validators=[InputRequired("Choose who sees the project.")],
+        validators=[InputRequired("Choose who can see the project.")],
     )
 
 
@@ -157,7 +157,7 @@ class ProjectForm(_VisibilityForm):
     ) -> None:
         """Store the paths of the groups, and of the user's own namespace if it is available."""
         super().__init__(*args, **kwargs)
-        mine = [(path, f"{path} (your own projects)") for path in own]
+        mine = [(path, f"{path} (personal namespace)") for path in own]
         self.group.choices = [*((path, path) for path in groups), *mine]
 
     #: Name of the form field for the path, which is derived from the name.
