@@ -39,7 +39,7 @@ class GroupSettingsForm(NameAndDescription):
     two_factor_grace_period = IntegerField(
         "Grace period in hours",
         validators=[
-            InputRequired("Enter a number of hours; 0 for none."),
+            InputRequired("Enter a number of hours, or 0 for no grace period."),
             NumberRange(0, LONGEST_GRACE_HOURS, f"Enter a number from 0 to {LONGEST_GRACE_HOURS}."),
         ],
     )
@@ -69,7 +69,7 @@ class ConfirmationForm(Form):
         """Return whether the path was entered correctly; otherwise add an error."""
         if (self.confirmation.data or "").strip("/").lower() == path.lower():
             return True
-        self.object_to("confirmation", f"This is not the path {path}.")
+        self.object_to("confirmation", f"This path does not match. Enter {path} to confirm.")
         return False
 
 

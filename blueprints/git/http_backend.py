@@ -128,9 +128,9 @@ def _gunzipped(raw: Iterator[bytes]) -> Iterator[bytes]:
                 yield unpacker.decompress(rest, _MOST_AT_ONCE)
                 rest = unpacker.unconsumed_tail
             if unpacker.unused_data:
-                raise GitBodyError("The gzip body goes on behind its end.")
+                raise GitBodyError("The gzip body is followed by other data.")
     except zlib.error as error:
-        raise GitBodyError("The body is not gzip, as its Content-Encoding says.") from error
+        raise GitBodyError("The body is not valid gzip, but Content-Encoding is gzip.") from error
     if not unpacker.eof:
         raise GitBodyError("The gzip body is incomplete.")
 
@@ -430,7 +430,7 @@ def _read_head(child: Child) -> tuple[bytes, bytes]:
         raise GitFailedError("Git on this server does not respond.") from error
     head, separator, rest = read.partition(b"\r\n\r\n")
     if not separator:
-        raise GitFailedError("Git failed; the server's log has the reason.")
+        raise GitFailedError("Git failed. See the server log for the reason.")
     return head, rest
 
 

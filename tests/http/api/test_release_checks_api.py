@@ -237,7 +237,7 @@ def test_the_page_shows_what_breaks_and_repeats_nothing_secret(gatebell: LiveGat
 
 def test_the_page_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     for sent, said in (
-        ({"content": ""}, "Choose a file or paste something."),
+        ({"content": ""}, "Choose a file, or paste the content."),
         ({"content": "{", "name": "a.har"}, "not valid JSON"),
         ({"content": "def (:", "name": "deploy.py"}, "not a whole program"),
         ({"content": "x", "release": "1.0"}, "Not a valid choice"),

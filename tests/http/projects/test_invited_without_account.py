@@ -239,7 +239,7 @@ def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
     month = INVITATION_LIFETIME.total_seconds()
     assert sent.service.http().get(sent.signed(age=month - 60)).status_code == 200
     for link, why in (
-        (sent.signed(age=month + 60), "Ask whoever invited you for another one."),
+        (sent.signed(age=month + 60), "Ask for a new invitation."),
         (sent.signed(key="another key of forty characters, or more"), "its link is incomplete"),
         (sent.signed(email=newcomer().email), GONE),
         (sent.link[:-2], "its link is incomplete"),

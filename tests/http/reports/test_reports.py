@@ -210,7 +210,7 @@ def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: N
     # Whoever has not chosen any day yet made no mistake.
     for query, status in (("period=own", 200), ("period=own&from=today", 422)):
         missing = browser.get(f"{address}?{query}")
-        told = "Choose the first and the last day." in missing.text
+        told = "Choose a first and a last day." in missing.text
         assert (missing.status_code, told) == (status, True)
     early = browser.get(f"{address}?period=own&from=2020-01-01&until=2020-01-02")
     assert (early.status_code, "at most 90 days ago" in early.text) == (422, True)
