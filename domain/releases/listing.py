@@ -17,7 +17,7 @@ class State(Labelled):
     IN_FORCE = "in_force", "In force"
     ANNOUNCED = "announced", "Announced"
     #: This service does not have the interface in any release.
-    NOT_HOSTED = "not_hosted", "Announced, not hosted here"
+    NOT_HOSTED = "not_hosted", "Announced, not available here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,41 +63,41 @@ def effect_of(change: Change) -> str:
     """Return a description of a change's effect on calls."""
     if not change.hosted:
         return (
-            "Not hosted here: the change is announced, and the checker finds affected requests, "
-            "but no request to this service changes."
+            "Not available here: this service does not have the interface, but the release "
+            "checker finds affected requests."
         )
     if change.is_strict:
         return _strict(change)
-    return f"{_EFFECTS[change.kind](change)} With Platform-Release, a request can try both."
+    return f"{_EFFECTS[change.kind](change)} Use Platform-Release to try both versions."
 
 
 def _strict(change: Change) -> str:
     """Return the effect of a security rule, a limit or an expiry."""
     if change.is_always_applied:
-        return "Applies in every release, independently of RELEASE and Platform-Release."
+        return "Applies in every release, regardless of RELEASE and Platform-Release."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
-        effect = f"Counted from {change.release} on; requests above the rate are answered 429."
+        effect = f"From {change.release} on, requests above the limit return 429."
     else:
-        effect = f"Changes with {change.release}."
-    return f"{effect} Only the running release counts, not Platform-Release."
+        effect = f"Applies from {change.release} on."
+    return f"{effect} This depends on the running release, not on Platform-Release."
 
 
 def _gone(change: Change) -> str:
-    before = "Answered 404" if change.status == HTTPStatus.GONE else "Works"
-    return f"{before} before {change.release}; answered {change.status} from then on."
+    before = "Returns 404" if change.status == HTTPStatus.GONE else "Works"
+    return f"{before} before {change.release}, and returns {change.status} from then on."
 
 
 def _field(change: Change) -> str:
     former = "".join(
-        f" Before, {name} sets {', '.join(names)}."
+        f" In earlier releases, {name} sets {', '.join(names)}."
         for name, names in (change.renamed or {}).items()
     )
     refused = (
-        f", and a request that sets it is answered {change.status}"
+        f", and requests that set it return {change.status}"
         if any(each.attributes for each in change.calls)
         else ""
     )
-    return f"From {change.release} on, responses do not have the field{refused}.{former}"
+    return f"From {change.release} on, responses do not contain the field{refused}.{former}"
 
 
 def _applied(change: Change) -> str:
