@@ -302,7 +302,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.OnCallHandoverNote,
-        "Hand-over notes that the person left",
+        "Handoff notes that the person wrote",
         exported="schedule_id text created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),

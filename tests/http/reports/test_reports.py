@@ -169,7 +169,7 @@ def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
     address = f"{gatebell.url}/groups/{group}/-/on_call/reports{query}"
     page = signed_in(gatebell, owner).get(address).text
     assert f"/{night.project}/-/alerts/1" in page
-    assert f"Without {below[1]}: monitoring is turned off" in page
+    assert f"Not included: {below[1]}, because monitoring is turned off" in page
     # An archived project takes no rule.
     assert "New incident rule" not in page
     maintainer.done("POST", f"/projects/{quoted(below[0])}/unarchive", status=201)
@@ -316,7 +316,7 @@ def test_a_team_writes_down_what_it_learned_from_an_incident(
     headings = [line for line in template["text"].splitlines() if line.startswith("#")]
     assert headings == [
         *("# Outage", "## Summary", "## Impact", "## Timeline", "## What went well"),
-        *("## What went wrong", "## Where we were lucky", "## Action items"),
+        *("## What went wrong", "## Where we got lucky", "## Action items"),
     ]
     for told in (
         "Alert #1 \\=Disk \\| full started (critical)",
