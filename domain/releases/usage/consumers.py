@@ -18,9 +18,9 @@ class ConsumerKind(Labelled):
     """Kind of consumer. The value is used in the API."""
 
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
-    RESOURCE_TOKEN = "resource_access_token", "Access token of a project or group"
+    RESOURCE_TOKEN = "resource_access_token", "Project or group access token"
     APPLICATION = "application", "Application"
-    PASSWORD = "password", "Password or browser, without an application"
+    PASSWORD = "password", "Password or browser session"
     ANONYMOUS = "anonymous", "Requests without a token"
 
 
