@@ -34,7 +34,7 @@ def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> N
     assert (done.returncode, told["name"], told["value"]) == (0, "release", "17.0")
     assert (told["rehearsal"]["running"], told["rehearsal"]["release"]) == ("18.0", "17.0")
     assert "From release 18.0 back to 17.0: " in done.stderr
-    assert " taken back." in done.stderr
+    assert " reverted." in done.stderr
     assert "No recorded calls" not in done.stderr, "calls are compared with what is ahead"
 
     again = gatebell.run_cli("settings", "set", "release", "17.0")
