@@ -264,8 +264,7 @@ def _message(work: Work, invitation: Invitation) -> NewMessage:
         text=(
             f"Hello,\n\n{by} invited you to join {path} with the {invitation.role.label} role.\n\n"
             f"To accept, open this link within {INVITATION_LIFETIME.days} days and sign in with "
-            "this email address. If you do not have an account, the page tells you how to get "
-            "one:\n"
+            "this email address. If you do not have an account, the page shows how to get one:\n"
             f"{head.base_url}/-/invitations/{sealed}\n\n"
             "If you do not want to join, ignore this message.\n\n"
             f"-- \n{head.instance_name}, {head.base_url}\n"
