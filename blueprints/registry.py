@@ -115,7 +115,7 @@ def delete(project: ProjectView, repository_id: int) -> ResponseReturnValue:
     repository = domain.get_repository(repository_id, project_id=project.id, session=db.session())
     with refusals_shown(InvalidError):
         actions.delete_repository(work(), project, repository_id)
-        flash(f"{repository.path} is being deleted, with all its images.", "info")
+        flash(f"{repository.path} and all its images are being deleted.", "info")
     return redirect(url_for("registry_pages.index", project_path=project.path))
 
 
@@ -169,7 +169,7 @@ def issue_for_form() -> Response:
     form = request.form
     _check_service(form.get("service", ""))
     if form.get("grant_type") != "password":
-        message = "The only supported grant_type is password; there are no refresh tokens."
+        message = "`grant_type` must be password. Refresh tokens are not supported."
         raise InvalidError(message, field="grant_type")
     scopes = form.getlist("scope")
     return _answer(
@@ -204,7 +204,7 @@ def _token_for(user: RegistryUser, scopes: Iterable[str]) -> RegistryToken:
 
 def _check_service(name: str) -> None:
     if name != SERVICE:
-        message = f"The service is unknown: the registry's auth.token.service must be {SERVICE}."
+        message = f"`service` is unknown. Set auth.token.service of the registry to {SERVICE}."
         raise InvalidError(message, field="service")
 
 

@@ -108,7 +108,7 @@ def _midnight(
         day = date.fromisoformat(given.get(name, ""))
         return instant(datetime.combine(day + after, time()), zone(place))
     except (ValueError, OverflowError) as error:
-        raise InvalidError("Choose the first and the last day.", field=name) from error
+        raise InvalidError("Choose a first and a last day.", field=name) from error
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
@@ -145,7 +145,7 @@ def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
     elif form.carry_out(
         lambda: actions.leave_handover_note(work(), holder, schedule_id, form.read(NewHandoverNote))
     ):
-        flash("Hand-over note saved.")
+        flash("Handoff note saved.")
         return _to_schedule(holder, schedule_id)
     return form_page("reports/note.html", form, holder=holder, schedule=schedule)
 
@@ -156,7 +156,7 @@ def delete(holder: Holder, schedule_id: int, note_id: int) -> ResponseReturnValu
     """Delete a handoff note."""
     with refusals_shown(ForbiddenError):
         actions.delete_handover_note(work(), holder, schedule_id, note_id)
-        flash("Hand-over note deleted.")
+        flash("Handoff note deleted.")
     return _to_schedule(holder, schedule_id)
 
 

@@ -80,7 +80,7 @@ class MemberForm(RoleForm):
     user = Line(
         "User name",
         DataRequired("Enter a user name."),
-        at_most(320, "A user name or e-mail address"),
+        at_most(320, "A user name or email address"),
     )
     #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {

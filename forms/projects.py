@@ -39,7 +39,7 @@ class GroupSettingsForm(NameAndDescription):
     two_factor_grace_period = IntegerField(
         "Grace period in hours",
         validators=[
-            InputRequired("Enter a number of hours; 0 for none."),
+            InputRequired("Enter a number of hours, or 0 for no grace period."),
             NumberRange(0, LONGEST_GRACE_HOURS, f"Enter a number from 0 to {LONGEST_GRACE_HOURS}."),
         ],
     )
@@ -69,7 +69,7 @@ class ConfirmationForm(Form):
         """Return whether the path was entered correctly; otherwise add an error."""
         if (self.confirmation.data or "").strip("/").lower() == path.lower():
             return True
-        self.object_to("confirmation", f"This is not the path {path}.")
+        self.object_to("confirmation", f"This path does not match. Enter {path} to confirm.")
         return False
 
 
@@ -114,7 +114,7 @@ class _VisibilityForm(Form):
         "Visibility",
         choices=[(word, word.capitalize()) for word in VISIBILITIES],
         default=VISIBILITIES[0],
-        validators=[InputRequired("Choose who sees the project.")],
+        validators=[InputRequired("Choose who can see the project.")],
     )
 
 
@@ -157,7 +157,7 @@ class ProjectForm(_VisibilityForm):
     ) -> None:
         """Store the paths of the groups, and of the user's own namespace if it is available."""
         super().__init__(*args, **kwargs)
-        mine = [(path, f"{path} (your own projects)") for path in own]
+        mine = [(path, f"{path} (personal namespace)") for path in own]
         self.group.choices = [*((path, path) for path in groups), *mine]
 
     #: Name of the form field for the path, which is derived from the name.

@@ -27,7 +27,7 @@ class ReleaseCheckForm(Form):
     release = SelectField("Release", choices=_RELEASES, default=str(NEWEST))
     file = FileField("File")
     content = TextAreaField("Or paste the content")
-    name = StringField("Name of what you pasted")
+    name = StringField("Name of the pasted content")
 
     def __init__(self, given: dict[str, Any] | None = None) -> None:
         """Initialize the form with the submitted content."""
@@ -38,7 +38,7 @@ class ReleaseCheckForm(Form):
         """Validate the release, and require a content to check."""
         is_valid = super().validate(extra_validators)
         if not self.text.strip() and not self.shown_name:
-            self.object_to("file", "Choose a file or paste something.")
+            self.object_to("file", "Choose a file, or paste the content.")
             return False
         return is_valid
 
@@ -99,8 +99,8 @@ class ReleaseDatesField(Field):
         del form
         for release in self._unknown:
             raise ValidationError(
-                f"{release} is not on the release schedule, so nothing here has its date. "
-                "gatebell settings set release_dates takes dates of other releases."
+                f"Release {release} is not on the release schedule. To set its date, use "
+                "gatebell settings set release_dates."
             )
 
     def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
@@ -144,7 +144,7 @@ class ReleaseFilterForm(Form):
     state = SelectField("State", choices=[("", "Any state"), *_STATES], default="")
     #: Filter for users who are signed in.
     used_by = SelectField(
-        "Used by", choices=[("", "Anybody"), ("me", "Your tokens and applications")], default=""
+        "Used by", choices=[("", "Anyone"), ("me", "Your tokens and applications")], default=""
     )
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ class HandoverNoteForm(Form):
     text = TextAreaField(
         "Note",
         validators=[
-            DataRequired("Enter what whoever is next has to know."),
+            DataRequired("Enter a note for the next user on call."),
             at_most(LONGEST_HANDOVER_NOTE, "A note"),
         ],
     )

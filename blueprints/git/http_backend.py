@@ -128,10 +128,9 @@ def _gunzipped(raw: Iterator[bytes]) -> Iterator[bytes]:
                 yield unpacker.decompress(rest, _MOST_AT_ONCE)
                 rest = unpacker.unconsumed_tail
             if unpacker.unused_data:
-                raise GitBodyError("The body has data after the end of the gzip stream.")
+                raise GitBodyError("The gzip body is followed by other data.")
     except zlib.error as error:
-        message = "The body is not valid gzip data, but its Content-Encoding is gzip."
-        raise GitBodyError(message) from error
+        raise GitBodyError("The body is not valid gzip, but Content-Encoding is gzip.") from error
     if not unpacker.eof:
         raise GitBodyError("The gzip body is incomplete.")
 
@@ -431,7 +430,7 @@ def _read_head(child: Child) -> tuple[bytes, bytes]:
         raise GitFailedError("Git on this server did not respond in time.") from error
     head, separator, rest = read.partition(b"\r\n\r\n")
     if not separator:
-        raise GitFailedError("Git failed. The reason is in the server's log.")
+        raise GitFailedError("Git failed. See the server log for the reason.")
     return head, rest
 
 

@@ -15,7 +15,7 @@ git = MachineBlueprint("git", __name__, errors=ErrorFormat.TEXT)
 _ANY = ("GET", "POST", "PUT", "DELETE")
 _LFS_TYPE = "application/vnd.git-lfs+json"
 _NOT_IMPLEMENTED = 501
-_SMART_ONLY = "Only the smart protocol is supported. Use Git 1.6.6 or later."
+_SMART_ONLY = "Only the smart HTTP protocol is supported. Use Git 1.6.6 or later."
 
 
 @git.get("/<repository:path>/info/refs")
@@ -40,7 +40,7 @@ def pack(access: GitAccess) -> ResponseReturnValue:
 def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
     """Reject Git LFS requests with an error in the format of its batch API."""
     del access, endpoint
-    sentence = "Git LFS is not supported. Push the files themselves, or store them elsewhere."
+    sentence = "Git LFS is not supported. Push the files without LFS, or store them elsewhere."
     return json_response({"message": sentence}, _NOT_IMPLEMENTED)
 
 

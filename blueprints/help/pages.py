@@ -89,7 +89,7 @@ def errors() -> ResponseReturnValue:
     return render_template("help/errors.html", errors=ERRORS)
 
 
-_MISSING = "This help page does not exist."
+_MISSING = "Help page not found."
 
 
 def _redirect(name: str) -> ResponseReturnValue:

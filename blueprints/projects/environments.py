@@ -76,7 +76,7 @@ def create(project: ProjectView) -> ResponseReturnValue:
     )
     if made is None:
         return _list_page(project, form)
-    flash("Environment created. Alerts that name it show up here.")
+    flash("Environment created. Open alerts that name it are listed here.")
     return redirect(_environment_url(project, made.reference))
 
 
@@ -112,7 +112,7 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
 def stop(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Stop an environment until its next deployment."""
     stopped = actions.stop_environment(work(), project, environment_id)
-    flash(f"{stopped.name} is stopped.")
+    flash(f"Environment {stopped.name} was stopped.")
     return redirect(_environment_url(project, stopped.reference))
 
 
@@ -125,7 +125,7 @@ def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(_environment_url(project, f"~{environment_id}"))
-    flash(f"{deleted.name} was deleted. Its alerts are kept.")
+    flash(f"Environment {deleted.name} was deleted. Its alerts are kept.")
     return redirect(url_for("environments.index", project_path=project.path))
 
 

@@ -33,7 +33,7 @@ def new() -> ResponseReturnValue:
         return _new_page(form)
     path = made.full_path
     if made.parent_id is None and not my_projects(viewer(), most=1, session=db.session()).projects:
-        flash(f"Group {path} created. Create its first project next.")
+        flash(f"Group {path} created. Next, create its first project.")
         return redirect(url_for("projects.new", group=path))
     flash(f"Group {path} created.")
     return redirect(url_for("projects.show_namespace", full_path=path))

@@ -103,7 +103,6 @@ def _opened(sealed: str) -> tuple[int, str]:
         number, email = unseal(sealed, purpose=actions.SEALED_FOR, lifetime=INVITATION_LIFETIME)
     except BrokenSealError as error:
         raise NotFoundError(
-            "This invitation has expired, or its link is incomplete. Ask whoever invited you for "
-            "another one."
+            "This invitation has expired, or its link is incomplete. Ask for a new invitation."
         ) from error
     return int(number), str(email)

@@ -64,7 +64,7 @@ class MemberPages:
         if added is None:
             return self._page(form)
         name = added.username if isinstance(added, Member) else form.user.data
-        flash(f"{name} is now {_named(form)} of {self.namespace.path}.")
+        flash(f"{name} now has the {_named(form)} role in {self.namespace.path}.")
         return self._back()
 
     def share(self) -> ResponseReturnValue:
@@ -96,7 +96,7 @@ class MemberPages:
             changed = actions.change_member(work(), self.holder, user_id, wanted)
         except InvalidError as error:
             return self._refused(error)
-        flash(f"{changed.username} is now {_named(form)} of {self.namespace.path}.")
+        flash(f"{changed.username} now has the {_named(form)} role in {self.namespace.path}.")
         return self._back(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:

@@ -56,7 +56,7 @@ class NamespacePages:
             return self._rename_page(form)
         if path == self.namespace.path:
             return self._to_settings(path, "Nothing was changed.")
-        return self._to_settings(path, f"The path is now {path}. The old URLs lead here.")
+        return self._to_settings(path, f"Path changed to {path}. Old URLs keep working.")
 
     def release(self, former_id: int) -> ResponseReturnValue:
         """Release a former path for other groups and projects."""
@@ -65,7 +65,7 @@ class NamespacePages:
         except _REFUSALS as error:
             form = PathForm(formdata=None, path=self.namespace.path.rpartition("/")[2])
             return self._rename_page(form, problem=str(error))
-        words = f"{path} was released. Its URLs no longer lead here."
+        words = f"Path {path} released. URLs with this path no longer lead here."
         return self._to_settings(self.namespace.path, words)
 
     def transfer(self) -> ResponseReturnValue:
@@ -85,7 +85,7 @@ class NamespacePages:
         except _REFUSALS as error:
             form.object_to("confirmation", str(error))
             return self._transfer_page(form, target=target, is_chosen=True)
-        return self._to_settings(path, f"The {self.word} is now {path}.")
+        return self._to_settings(path, f"The {self.word} was transferred to {path}.")
 
     def delete(self) -> ResponseReturnValue:
         """Show what is deleted as well, and delete the group or project."""

@@ -114,7 +114,7 @@ def new() -> ResponseReturnValue:
     if made is None:
         return _new_page(form)
     path = made.path_with_namespace
-    flash(f"Project {path} created. Connect a monitoring system next.")
+    flash(f"Project {path} created. Next, connect a monitoring system.")
     return redirect(url_for("integrations.new", project_path=path))
 
 
@@ -248,7 +248,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
 def archive(project: ProjectView) -> ResponseReturnValue:
     """Archive the project."""
     actions.archive(work(), project)
-    flash("Project archived. It no longer accepts changes and alerts.")
+    flash("Project archived. It no longer accepts changes, pushes or alerts.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 
@@ -257,7 +257,7 @@ def archive(project: ProjectView) -> ResponseReturnValue:
 def unarchive(project: ProjectView) -> ResponseReturnValue:
     """Unarchive the project, so that it accepts changes and alerts again."""
     actions.unarchive(work(), project)
-    flash("Project unarchived. It accepts changes and alerts again.")
+    flash("Project unarchived. It accepts changes, pushes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))
 
 

@@ -351,9 +351,9 @@ class _Writer:
         """Return the message that asks the recipient to confirm an address."""
         return self._message(
             email,
-            f"Confirm your e-mail address at {self.letterhead.instance_name}",
-            f"Is this the e-mail address of @{self.user.username}? Confirm it within "
-            f"{LINK_LIFETIME.days} days, signed in with that account:\n"
+            f"Confirm your email address at {self.letterhead.instance_name}",
+            f"To confirm that this is the email address of @{self.user.username}, sign in to that "
+            f"account and open this link within {LINK_LIFETIME.days} days:\n"
             f"{self.letterhead.base_url}/-/email_confirmations/{self.token}\n\n"
             "If you do not know this account, ignore this message.",
         )
@@ -362,21 +362,21 @@ class _Writer:
         """Return the message to an address that another account already has."""
         return self._message(
             email,
-            f"Your e-mail address at {self.letterhead.instance_name}",
-            f"The user @{self.user.username} asked to use this e-mail address. It belongs to "
-            "another account already, so nothing was changed.\n\nIf that account is yours, sign "
-            "in with it. If both are yours, ask an administrator which one to keep. Otherwise "
-            "ignore this message.",
+            f"Your email address at {self.letterhead.instance_name}",
+            f"The user @{self.user.username} wants to use this email address. It already belongs "
+            "to another account, so nothing was changed.\n\nIf the other account is yours, sign "
+            "in with it. If both accounts are yours, ask an administrator which one to keep. "
+            "Otherwise, ignore this message.",
         )
 
     def about_request(self, email: str) -> NewMessage:
         """Return the message to the current address about the requested new one."""
         return self._message(
             self.user.email,
-            f"A new e-mail address for your account at {self.letterhead.instance_name}",
-            f"Somebody who is signed in as @{self.user.username} asked to change the e-mail "
+            f"New email address for your account at {self.letterhead.instance_name}",
+            f"Someone who is signed in as @{self.user.username} asked to change the email "
             f"address of this account to {email}. It changes when the new address is confirmed."
-            "\n\nIf it was not you, change your password now, which also forgets the new address:\n"
+            "\n\nIf this was not you, change your password now. This also cancels the change:\n"
             f"{self.letterhead.base_url}/-/user_settings/security",
         )
 
@@ -384,9 +384,9 @@ class _Writer:
         """Return the message to the former address that it was replaced."""
         return self._message(
             former,
-            f"Your e-mail address at {self.letterhead.instance_name} was changed",
-            f"The e-mail address of @{self.user.username} is {self.user.email} now, and no longer "
-            "this one.\n\nIf it was not you, tell an administrator at once.",
+            f"Your email address at {self.letterhead.instance_name} was changed",
+            f"The email address of @{self.user.username} was changed from this address to "
+            f"{self.user.email}.\n\nIf this was not you, contact an administrator immediately.",
         )
 
     def queue(self, *messages: NewMessage, session: Session, now: datetime) -> None:

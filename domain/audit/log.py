@@ -39,6 +39,12 @@ _TITLES = {
     EventKind.RECOVERY_CODES_MADE.value: "Recovery codes created",
     EventKind.CODE_INVALIDATED.value: "Authorization code invalidated",
     EventKind.REPOSITORY_DOWNLOADED.value: "Repository downloaded",
+    EventKind.CONSENT_REFUSED.value: "Consent denied",
+    EventKind.ALERT_PERSON_PAGED.value: "User paged for alert",
+    EventKind.ALERT_WOKEN.value: "Alert snooze ended",
+    EventKind.INCIDENT_PEOPLE_PAGED.value: "Users paged for incident",
+    EventKind.HANDOVER_NOTE_CREATED.value: "Handoff note created",
+    EventKind.HANDOVER_NOTE_REMOVED.value: "Handoff note removed",
 }
 _IN_PROJECTS = (
     EventKind.INTEGRATION_CHANGED.value,

@@ -244,7 +244,7 @@ def verify(*, session: Session, key: bytes, recorded: Head | None = None) -> Ver
         AuditEvent.seal_id.is_not(None), AuditEvent.seal_id.not_in(select(AuditSeal.id))
     )
     if stray := session.scalar(strays):
-        faults.append(f"{stray} events refer to a seal that does not exist.")
+        faults.append(f"Number of events whose seal is missing: {stray}.")
     waiting = select(func.count(AuditEvent.id)).where(AuditEvent.seal_id.is_(None))
     return Verification(
         sealed=sealed,
@@ -273,17 +273,15 @@ def _faults_of_chain(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes)
     if seal.pruned_mac is not None and not hmac.compare_digest(
         seal.pruned_mac, pruned_mac(seal, key=key)
     ):
-        return [
-            f"Seal {seal.id} says that its events grew too old, but that was not recorded here."
-        ]
+        return [f"Seal {seal.id} is marked as pruned, but the mark is not valid."]
     if previous is None and seal.id != 1:
         # Events of seals before a pruned seal were older, so they are pruned as well.
-        return [] if is_pruned else [f"The seals before {seal.id} are gone."]
+        return [] if is_pruned else [f"The seals before seal {seal.id} are missing."]
     if previous is not None and seal.id != previous.id + 1:
-        return [f"The seals between {previous.id} and {seal.id} are gone."]
+        return [f"The seals between {previous.id} and {seal.id} are missing."]
     expected = seal_mac(seal, previous=previous.mac if previous else b"", key=key)
     if not hmac.compare_digest(seal.mac, expected):
-        return [f"Seal {seal.id} was changed, or the one before it."]
+        return [f"Seal {seal.id} or the previous seal was changed."]
     return []
 
 
@@ -291,7 +289,7 @@ def _faults_of_events(seal: AuditSeal, *, session: Session, key: bytes) -> tuple
     statement = select(AuditEvent).where(AuditEvent.seal_id == seal.id).order_by(AuditEvent.id)
     events = session.scalars(statement).all()
     if seal.pruned_mac is not None:
-        return 0, [f"Seal {seal.id} has events again."] if events else []
+        return 0, [f"Seal {seal.id} was pruned, but has events."] if events else []
     faults = [
         f"Event {each.id} ({each.kind}) was changed after it was written."
         for each in events
@@ -299,10 +297,10 @@ def _faults_of_events(seal: AuditSeal, *, session: Session, key: bytes) -> tuple
     ]
     if len(events) != seal.event_count:
         events_of_seal = "1 event" if seal.event_count == 1 else f"{seal.event_count} events"
-        counts = f"{events_of_seal} and has {len(events)}"
-        faults.append(f"Seal {seal.id} was made for {counts}.")
+        counts = f"{events_of_seal}, but has {len(events)}"
+        faults.append(f"Seal {seal.id} was created for {counts}.")
     elif seal.events_digest != digest_of_events([each.digest or b"" for each in events], key=key):
-        faults.append(f"Seal {seal.id} was made for other events.")
+        faults.append(f"Seal {seal.id} was created for other events.")
     return len(events), faults
 
 
@@ -319,4 +317,4 @@ def _fault_of_head(recorded: Head, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
     if oldest is not None and recorded.id < oldest:
         return []  # The recorded seal was pruned because of its age.
-    return [f"Seal {recorded} existed and is missing now."]
+    return [f"The recorded seal {recorded} is missing."]

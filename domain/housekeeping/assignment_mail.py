@@ -228,7 +228,7 @@ def _text(user: User, told: Sequence[_Told], sign: Sign) -> str:
         lines += [f"and {len(told) - _MOST_NAMED} more", ""]
     return (
         f"Hello {user.name or user.username},\n\n"
-        "somebody assigned this to you:\n\n" + "\n".join(lines) + "\n"
+        "You have new assignments:\n\n" + "\n".join(lines) + "\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
         "You can turn updates off in your preferences: "
         f"{sign.base_url}/-/user_settings/contacts\n"

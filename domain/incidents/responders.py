@@ -201,6 +201,6 @@ def _page(
 
 def _gaps(opened: Opened, reached: Reached) -> Iterator[NewEntry]:
     if reached.gaps or not reached.user_ids:
-        reasons = list(dict.fromkeys(reached.gaps)) or ["no page reaches its responders"]
+        reasons = list(dict.fromkeys(reached.gaps)) or ["none of its responders can be paged"]
         details = {"rule": opened.rule.name, "reasons": reasons, "nobody": not reached.user_ids}
         yield NewEntry(incident_id=opened.incident.id, kind=EntryKind.UNPAGED, details=details)

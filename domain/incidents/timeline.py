@@ -158,7 +158,8 @@ def _opened(details: _Details) -> str:
 
 def _joined(details: _Details) -> str:
     if details.get("rule"):
-        return f"added {_alerts(details)}: the rule “{details['rule']}” opened many incidents"
+        rule = details["rule"]
+        return f"added {_alerts(details)}, because the rule “{rule}” opened many incidents"
     return f"added {_alerts(details)}, received again"
 
 
@@ -177,7 +178,7 @@ def _status(details: _Details) -> str:
 def _unpaged(details: _Details) -> str:
     head, tail = "did not page all responders of", ""
     if details["nobody"]:
-        head, tail = "paged nobody by", ", and the escalations of its alerts go on"
+        head, tail = "paged nobody for", ", and the escalations of its alerts continue"
     return f"{head} the rule “{details['rule']}”: {'; '.join(details['reasons'])}{tail}"
 
 
@@ -196,12 +197,12 @@ _SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
     ),
     EntryKind.DESCRIPTION: lambda _details: "changed the description",
     EntryKind.CLOSING: lambda details: (
-        "turned closing with its alerts " + ("on" if details["new"] else "off")
+        f"turned {'on' if details['new'] else 'off'} closing when its alerts are resolved"
     ),
     EntryKind.QUIET: lambda details: (
-        "let its alerts page nobody while it is acknowledged"
+        "turned off pages for its open alerts while it is acknowledged"
         if details["new"]
-        else "let its alerts page while it is acknowledged"
+        else "turned on pages for its open alerts while it is acknowledged"
     ),
 }
 

@@ -260,13 +260,13 @@ def _message(work: Work, invitation: Invitation) -> NewMessage:
     return NewMessage(
         key=f"invitation {invitation.id} of {invitation.created_at.isoformat()}",
         recipient=invitation.invite_email,
-        subject=f"{by} invites you to {path}",
+        subject=f"{by} invited you to {path}",
         text=(
-            f"Hello,\n\n{by} invites you to join {path} as {invitation.role.label}.\n\n"
-            f"Accept within {INVITATION_LIFETIME.days} days, signed in with this e-mail address. "
-            "Without an account, you see there how to get one:\n"
+            f"Hello,\n\n{by} invited you to join {path} with the {invitation.role.label} role.\n\n"
+            f"To accept, open this link within {INVITATION_LIFETIME.days} days and sign in with "
+            "this email address. If you do not have an account, the page shows how to get one:\n"
             f"{head.base_url}/-/invitations/{sealed}\n\n"
-            "If you do not want to join, you can ignore this message.\n\n"
+            "If you do not want to join, ignore this message.\n\n"
             f"-- \n{head.instance_name}, {head.base_url}\n"
         ),
     )

@@ -17,12 +17,12 @@ available as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) a
 
 The running release is the setting `RELEASE`. With the header `Platform-Release: 17.0`, a request
 uses the formats of another release; security rules, limits and expiry still follow the running
-release. Before a removal, the affected responses have `Deprecation`, `Link` to the page of the
-change, and `Sunset` if the release has a date. On a hosted offering, removal can happen any time in
-the month before the release; on an instance of your own, it happens when `RELEASE` is changed.
+release. Before a removal, affected responses have the header `Deprecation`, a `Link` to the page of
+the change, and `Sunset` if the release has a date. On a hosted offering, removal can happen any
+time in the month before the release. On your own instance, it happens when you change `RELEASE`.
 
-The schedule has every row of the specification's table, including changes of interfaces that this
-service does not have. The row *this service* describes the effect on requests to this service.
+The schedule contains every row of the specification's table, including changes of interfaces that
+this service does not have. The row *here* describes the behavior of this service.
 """
 
 
@@ -33,7 +33,7 @@ def document() -> str:
 
 def _lines() -> Iterator[str]:
     hosted = sum(each.hosted for each in SCHEDULE)
-    yield f"\n{len(SCHEDULE)} changes, {hosted} of them to interfaces that this service has."
+    yield f"\n{len(SCHEDULE)} changes, {hosted} of them in interfaces that this service has."
     for release, changes in by_release(SCHEDULE):
         yield from ("", f"## {release}")
         for change in changes:
@@ -49,11 +49,11 @@ def _section(change: Change) -> Iterator[str]:
         "interface": change.interface.label,
         "announced": change.announced or "not specified",
         "end of support": change.end_of_support or "not specified",
-        "release": change.release,
+        "takes effect": change.release,
         "affects": concerned,
-        "new behavior": change.after,
-        "replacement": change.replacement,
-        "this service": effect_of(change),
+        "effect": change.after,
+        "use instead": change.replacement,
+        "here": effect_of(change),
     }
     for name, value in facts.items():
         yield f"| {name} | {value} |"

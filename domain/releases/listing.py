@@ -63,13 +63,12 @@ def effect_of(change: Change) -> str:
     """Return a description of a change's effect on calls."""
     if not change.hosted:
         return (
-            "This service does not have the interface. The checker finds affected requests, but "
-            "requests to this service do not change."
+            "Not available here: this service does not have the interface, but the release "
+            "checker finds affected requests."
         )
     if change.is_strict:
         return _strict(change)
-    choice = "Requests can select either behavior with Platform-Release."
-    return f"{_EFFECTS[change.kind](change)} {choice}"
+    return f"{_EFFECTS[change.kind](change)} Use Platform-Release to try both versions."
 
 
 def _strict(change: Change) -> str:
@@ -77,28 +76,28 @@ def _strict(change: Change) -> str:
     if change.is_always_applied:
         return "Applies in every release, regardless of RELEASE and Platform-Release."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
-        effect = f"From release {change.release} on, requests above the rate limit return 429."
+        effect = f"From {change.release} on, requests above the limit return 429."
     else:
-        effect = f"Changes in release {change.release}."
-    return f"{effect} Only the running release matters, not Platform-Release."
+        effect = f"Applies from {change.release} on."
+    return f"{effect} This depends on the running release, not on Platform-Release."
 
 
 def _gone(change: Change) -> str:
     before = "Returns 404" if change.status == HTTPStatus.GONE else "Works"
-    return f"{before} before release {change.release}, and returns {change.status} from then on."
+    return f"{before} before {change.release}, and returns {change.status} from then on."
 
 
 def _field(change: Change) -> str:
     former = "".join(
-        f" Before that, {name} sets {', '.join(names)}."
+        f" In earlier releases, {name} sets {', '.join(names)}."
         for name, names in (change.renamed or {}).items()
     )
-    rejected = (
-        f", and a request that sets it returns {change.status}"
+    refused = (
+        f", and requests that set it return {change.status}"
         if any(each.attributes for each in change.calls)
         else ""
     )
-    return f"From release {change.release} on, responses do not have the field{rejected}.{former}"
+    return f"From {change.release} on, responses do not contain the field{refused}.{former}"
 
 
 def _applied(change: Change) -> str:

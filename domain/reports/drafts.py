@@ -26,7 +26,7 @@ _LONGEST_SHIFT, _JUST_OVER = timedelta(days=8), timedelta(hours=12)
 _MOST_NAMED = 30
 #: Maximum number of projects of a group.
 _MOST_PROJECTS = 20
-_QUIET = ("Nothing is open, and nobody was paged.", "")
+_QUIET = ("There are no open alerts or incidents, and nobody was paged.", "")
 
 
 def shift_to_hand_over(work: Work, schedule_id: int) -> Period:
@@ -59,7 +59,7 @@ def draft_of(work: Work, holder: Holder, schedule: OnCallSchedule, shift: Period
     for project in islice(scope_of(work, holder).projects.values(), _MOST_PROJECTS):
         told = list(_project_lines(work, project, schedule, shift, is_one_of_many=holder.is_group))
         lines += [f"## {project.path}", "", *told] if told and holder.is_group else told
-    return "\n".join([*(lines or _QUIET), "**To know**", "", ""])
+    return "\n".join([*(lines or _QUIET), "**Notes**", "", ""])
 
 
 def _project_lines(
@@ -94,7 +94,7 @@ def _lines(
     yield from (f"- #{each.iid} {plain(each.title)}: {each.status}" for each in incidents)
     if not incidents:
         yield "- none"
-    yield from ("", f"**In this shift, since {begin}**", "")
+    yield from ("", f"**This shift, since {begin}**", "")
     counts = {"Alerts": totals.alerts, "pages": totals.pages, "not yet answered": totals.unanswered}
     yield "- " + ", ".join(f"{what}: {count}" for what, count in counts.items())
     yield from (_page(each, report.time_zone) for each in report.pages[-_MOST_NAMED:])

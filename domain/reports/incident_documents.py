@@ -34,9 +34,9 @@ _MOST = 200
 _Line = tuple[datetime, str]
 #: Headings of questions for the team, with placeholders for the answers.
 _QUESTIONS = (
-    ("What went well", "What helped us to find and mend it?"),
-    ("What went wrong", "What kept us from finding or mending it sooner?"),
-    ("Where we were lucky", "What could have made it worse?"),
+    ("What went well", "What helped us to detect and fix the problem?"),
+    ("What went wrong", "What delayed us in detecting or fixing the problem?"),
+    ("Where we got lucky", "What could have made it worse?"),
 )
 
 
@@ -204,9 +204,9 @@ def _sections(incident: Incident, told: _Told) -> Iterator[str]:
         after = (incident.resolved_at - incident.created_at).total_seconds()
         yield f"- Closed: {date_and_time(incident.resolved_at)}, {_after(after)}"
     people = ", ".join(f"@{each.username}" for each in incident.assignees)
-    yield f"- Assignees: {people or 'nobody'}"
-    yield from ("", "What happened, in two sentences.", "", "## Impact", "")
-    yield from ("Who could not do what, and for how long?", "", "Alerts:", "")
+    yield f"- Assignees: {people or 'none'}"
+    yield from ("", "What happened? Answer in two sentences.", "", "## Impact", "")
+    yield from ("Who was affected, how, and for how long?", "", "Alerts:", "")
     for alert in told.alerts:
         yield f"- #{alert.iid} {plain(alert.title)} ({SEVERITIES[alert.severity].value})"
     if incident.alerts_count > len(told.alerts):
@@ -215,7 +215,7 @@ def _sections(incident: Incident, told: _Told) -> Iterator[str]:
     yield from (f"- {date_and_time(at)}: {what}" for at, what in timeline)
     for title, question_ in _QUESTIONS:
         yield from ("", f"## {title}", "", f"- {question_}")
-    yield from ("", "## Action items", "", "- [ ] What, who, until when?")
+    yield from ("", "## Action items", "", "- [ ] Action, owner, due date")
 
 
 def _after(seconds: float) -> str:

@@ -79,21 +79,21 @@ def _proposed(counted: _Openings) -> tuple[ProposalKind, str]:
     together = counted.together
     if 2 * alone >= openings:
         return ProposalKind.THRESHOLD, (
-            f"{alone} of {openings} ended within {_SOON_WORDS} before anybody did anything. "
-            "Let the rule wait longer before it fires, or raise its threshold."
+            f"{alone} of {openings} alerts ended within {_SOON_WORDS}, before anybody acted on "
+            "them. Let the rule wait longer before it fires, or raise its threshold."
         )
     if 2 * together >= openings:
         return ProposalKind.GROUP, (
-            f"{together} of {openings} opened within {_SOON_WORDS} of the one before, which was "
-            "still open. Let them open incidents, where a storm of them becomes one, or let their "
-            "sender group them."
+            f"{together} of {openings} alerts opened within {_SOON_WORDS} of the previous alert, "
+            "which was still open. Create an incident rule, which combines an alert storm into "
+            "one incident, or group the alerts at the sender."
         )
     if not answered:
         return ProposalKind.SILENCE, (
-            f"Nobody acknowledged, resolved or ignored any of the {openings}. Silence them until "
-            "somebody decides what they are for."
+            f"Nobody acknowledged, resolved or ignored any of the {openings} alerts. Silence them "
+            "until you have decided whether they are needed."
         )
     return ProposalKind.CAUSE, (
-        f"People acted on {answered} of {openings}, so they are needed: their cause is to be "
-        "mended."
+        f"People acted on {answered} of {openings} alerts, so the alerts are needed. Fix their "
+        "cause."
     )

@@ -30,12 +30,12 @@ def length_words(seconds: float | None) -> str:
 
 
 def answer_words(answer: PageAnswer) -> str:
-    """Return the answer to a page as text, such as `acknowledged by @alice after 2m`."""
+    """Return the response to a page as text, such as `acknowledged by @alice after 2m`."""
     if answer.kind is AnswerKind.NONE:
         return "not yet answered"
     after = "" if answer.seconds is None else f" after {length_words(answer.seconds)}"
     if answer.kind is AnswerKind.ENDED:
-        return f"ended by itself{after}"
+        return f"resolved automatically{after}"
     return f"{answer.kind.value} by {f'@{answer.by}' if answer.by else 'the command line'}{after}"
 
 
@@ -46,7 +46,7 @@ def reason_words(page: ReportedPage) -> str:
     again = f", round {page.round}" if page.round > 1 else ""
     if page.escalation_policy is None:
         return f"step {page.step}{again}"
-    chosen = f"by the route {page.route}" if page.route else "by default"
+    chosen = f"chosen by the route {page.route}" if page.route else "the default policy"
     return f"{page.escalation_policy}, step {page.step}{again}, {chosen}"
 
 
@@ -69,17 +69,20 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"From {local(report.starts_at)} to {local(report.ends_at)}."
     yield ""
     if report.projects_left_out:
-        yield from (f"Left out: {plain(', '.join(report.projects_left_out))}.", "")
-    yield from _table(("What", "How many"), _totals(report))
+        yield from (f"Not included: {plain(', '.join(report.projects_left_out))}.", "")
+    yield from _table(("Metric", "Count"), _totals(report))
     if report.pages:
-        heads = ("When", "What", "Who", "Through", "Accepted", "Answer", "Why")
+        heads = (
+            *("Time", "Alert or incident", "Recipient", "Contacts", "Accepted"),
+            *("Response", "Reason"),
+        )
         pages = (_page_row(each, local, of_group=report.group) for each in report.pages)
         yield from _section("Pages", heads, pages)
     if report.earlier_pages:
         pages_are = "page is" if report.earlier_pages == 1 else "pages are"
         yield from ("", f"{report.earlier_pages:,} earlier {pages_are} not listed.")
     yield from _section(
-        "Times to answer",
+        "Response times",
         ("Severity", "Alerts", "Acknowledged", "Median", "90 %", "Resolved", "Median", "90 %"),
         (
             (
@@ -94,7 +97,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.people:
         yield from _section(
             "People",
-            ("Who", "Pages", "Acknowledged", "Nights with a page"),
+            ("Person", "Pages", "Acknowledged", "Nights with a page"),
             (
                 (f"@{each.user}", each.pages, each.acknowledged, each.nights)
                 for each in report.people
@@ -105,7 +108,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.noisy_rules:
         yield from _section(
             "Noisy rules",
-            ("Rule", "Openings", "Pages", "Ended alone", "Proposal"),
+            ("Rule", "Alerts", "Pages", "Short-lived", "Suggestion"),
             (
                 (_rule_name(report, each), each.openings, each.pages, each.alone, each.reason)
                 for each in report.noisy_rules
@@ -115,7 +118,7 @@ def _lines(report: Report) -> Iterator[str]:
         by = f"@{note.user}" if note.user else "the command line"
         yield from (
             "",
-            f"## Hand-over in {plain(note.schedule)}, {local(note.created_at)}, by {by}",
+            f"## Handoff note for {plain(note.schedule)}, {local(note.created_at)}, by {by}",
         )
         yield from ("", note.text)
 
@@ -123,14 +126,14 @@ def _lines(report: Report) -> Iterator[str]:
 def _totals(report: Report) -> Iterator[tuple[str, int]]:
     totals = report.totals
     yield "alerts", totals.alerts
-    yield "of these acknowledged", totals.acknowledged
+    yield "acknowledged alerts", totals.acknowledged
     yield "pages", totals.pages
-    yield "people paged", totals.people
-    yield "alerts with pages", totals.paged_alerts
-    yield "incidents with pages", totals.paged_incidents
-    yield "of these answered", totals.answered
-    yield "of these ended by themselves", totals.ended_by_themselves
-    yield "of these not yet answered", totals.unanswered
+    yield "paged people", totals.people
+    yield "paged alerts", totals.paged_alerts
+    yield "paged incidents", totals.paged_incidents
+    yield "paged alerts and incidents: answered", totals.answered
+    yield "paged alerts and incidents: resolved automatically", totals.ended_by_themselves
+    yield "paged alerts and incidents: not yet answered", totals.unanswered
 
 
 def _rule_name(report: Report, rule: NoisyRule) -> str:

@@ -154,7 +154,8 @@ def test_a_role_is_changed_in_its_row_by_the_keyboard(house: House, page: Page) 
     # The letter that the name of the role begins with.
     press(page, page.get_by_label("Role of developer"), "r")
     press(page, page.get_by_role("button", name="Change the role of developer"))
-    expect(page.locator(".flashes")).to_contain_text(f"is now Reporter of {house.project}.")
+    changed = f"now has the Reporter role in {house.project}."
+    expect(page.locator(".flashes")).to_contain_text(changed)
 
 
 @pytest.mark.long
@@ -165,9 +166,10 @@ def test_a_member_gets_another_role_and_leaves_without_scripts(
     give_role(house.service, house.project, goer, Role.REPORTER)
     have_signed_in(plain_page, house.service, house.owner)
     plain_page.goto(f"{house.service.url}/{house.project}/-/settings/members")
-    plain_page.get_by_label(f"Role of {goer.username} here").select_option("Developer")
+    plain_page.get_by_label(f"Role of {goer.username}").select_option("Developer")
     plain_page.get_by_role("button", name=f"Change the role of {goer.username}").click()
-    expect(plain_page.locator(".flashes")).to_contain_text(f"{goer.username} is now Developer of")
+    changed = f"{goer.username} now has the Developer role in"
+    expect(plain_page.locator(".flashes")).to_contain_text(changed)
     have_signed_in(plain_page, house.service, goer)
     plain_page.goto(f"{house.service.url}/{house.project}")
     plain_page.get_by_role("link", name="Members").click()

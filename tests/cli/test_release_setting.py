@@ -34,8 +34,8 @@ def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> N
     assert (done.returncode, told["name"], told["value"]) == (0, "release", "17.0")
     assert (told["rehearsal"]["running"], told["rehearsal"]["release"]) == ("18.0", "17.0")
     assert "From release 18.0 back to 17.0: " in done.stderr
-    assert " taken back." in done.stderr
-    assert "No recorded call" not in done.stderr, "calls are compared with what is ahead"
+    assert " reverted." in done.stderr
+    assert "No recorded calls" not in done.stderr, "calls are compared with what is ahead"
 
     again = gatebell.run_cli("settings", "set", "release", "17.0")
     assert (json.loads(again.stdout), again.stderr) == ({"name": "release", "value": "17.0"}, "")
@@ -45,7 +45,7 @@ def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> N
     reset = gatebell.run_cli("settings", "reset", "release")
     assert "From release 17.0 to 18.0: " in reset.stderr
     # Other tests have called what is ahead, unless this is the first one.
-    assert re.search(r"No recorded call is concerned\.|, last 20", reset.stderr)
+    assert re.search(r"No recorded calls are affected\.|, last 20", reset.stderr)
     assert json.loads(reset.stdout)["rehearsal"]["release"] == "18.0"
     wrong = gatebell.run_cli("settings", "set", "release", "soon")
     assert (wrong.returncode, wrong.stdout) == (1, "")

@@ -110,10 +110,10 @@ def _event(release: Release, changes: Sequence[Change]) -> "Event | None":
     if day is None:
         return None
     base_url = settings().base_url
-    count = f"{len(changes)} {'change' if len(changes) == 1 else 'changes'}"
+    count = f"{len(changes)} interface {'change' if len(changes) == 1 else 'changes'}"
     event: Event = Event.new(
         uid=f"release-{release}@{urlsplit(base_url).hostname}",
-        summary=f"Release {release}: {count} of interfaces",
+        summary=f"Release {release}: {count}",
         description="\n\n".join(
             f"{each.title}. {each.replacement}\n{page_of(each)}" for each in changes
         ),

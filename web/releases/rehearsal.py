@@ -85,8 +85,8 @@ def as_text(found: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal as text."""
     changes = _counted(len(found.changes), "change")
     if found.is_back:
-        yield f"From release {found.running} back to {found.release}: {changes} taken back."
-        yield "Consumers that rely on the present behavior may break."
+        yield f"From release {found.running} back to {found.release}: {changes} reverted."
+        yield "Consumers that rely on the current behavior may break."
     else:
         yield f"From release {found.running} to {found.release}: {changes}."
     if found.endless_tokens:
@@ -102,7 +102,7 @@ def as_text(found: Rehearsal) -> Iterator[str]:
                 f"last {written(use.last_at)}: {', '.join(use.operations)}"
             )
     if not found.uses and not found.is_back:
-        yield "No recorded call is concerned."
+        yield "No recorded calls are affected."
 
 
 def _by_change(uses: Sequence[Use]) -> Mapping[Change, Sequence[Use]]:

@@ -96,11 +96,11 @@ class IdleAccounts:
             f"idle user {user.id}, noticed at {self.now.isoformat()}",
             user.email,
             f"Your account at {head.instance_name} will be deactivated",
-            f"Nobody has used your account @{user.username} for a long time. It will be "
-            f"deactivated on {(self.now + NOTICE).date()}: its access tokens will not work any "
-            "more. Sign in before then to keep it active:\n"
+            f"Your account @{user.username} has not been used for a long time. It will be "
+            f"deactivated on {(self.now + NOTICE).date()}, and its access tokens will stop "
+            "working. To keep it active, sign in before then:\n"
             f"{head.base_url}/users/sign_in\n\n"
-            "You can sign in later, too: that activates the account again.",
+            "If you sign in later, the account is activated again.",
         )
         if head.has_mail_server:
             queue_messages((message,), session=self.session, keyring=head.keyring, now=self.now)

@@ -113,12 +113,12 @@ def _queue_link(work: Work, user: UserView) -> None:
     message = letterhead.message(
         user.id,
         user.email,
-        f"A new password for your account at {letterhead.instance_name}",
-        f"Somebody asked for a new password for @{user.username}, from the IP address "
-        f"{work.actor.source.address}. Choose it within an hour:\n"
+        f"Reset your password at {letterhead.instance_name}",
+        f"Someone requested a new password for @{user.username}, from the IP address "
+        f"{work.actor.source.address}. To choose a new password, open this link within an hour:\n"
         f"{letterhead.base_url}/users/password/{sealed}\n\n"
-        "The link works once. If it was not you, ignore this message: your password stays as it "
-        "is.",
+        "The link works once. If this was not you, ignore this message. Your password stays the "
+        "same.",
         secret=f"{sealed} {work.now.isoformat()}",
     )
     queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)

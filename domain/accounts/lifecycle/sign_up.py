@@ -160,7 +160,7 @@ def reject_user(work: Work, user_id: int) -> ApprovalResult:
     user = _get_waiting(work, user_id)
     key = audit_key(session=work.session, keyring=work.policy(Keyring), now=work.now)
     done = erase_person(work, user, heir=None, audit_key=key)
-    _tell(work, user, f"Your account @{user.username} was not approved, and is deleted.")
+    _tell(work, user, f"Your account @{user.username} was not approved and has been deleted.")
     work.record(EventKind.USER_REJECTED, subject=done.pseudonym)
     return ApprovalResult()
 
@@ -194,10 +194,10 @@ def _tell_administrators(work: Work, user_id: int) -> None:
         head.letter(
             f"sign-ups at {work.now.isoformat()}, to {each.id}",
             each.email,
-            f"Accounts wait for your approval at {head.instance_name}",
-            "Somebody signed up. Approve or reject the accounts that wait:\n"
+            f"Accounts are waiting for approval at {head.instance_name}",
+            "Someone signed up. Approve or reject the pending accounts:\n"
             f"{head.base_url}/admin/users?group=pending\n\n"
-            "You are told once a day at most, as long as accounts wait.",
+            "While accounts are pending, you get this message at most once a day.",
         )
         for each in administrators
     ]
@@ -213,10 +213,10 @@ def _link_message(work: Work, address: str) -> NewMessage:
         f"{MESSAGE_KEY}{head.keyring.digest(sealed).hex()}",
         address,
         f"Your new account at {head.instance_name}",
-        f"Somebody wants to make an account at {head.instance_name} with this e-mail address, from "
-        f"the IP address {work.actor.source.address}. Go on within a day:\n"
+        f"Someone wants to create an account at {head.instance_name} with this email address, from "
+        f"the IP address {work.actor.source.address}. To continue, open this link within a day:\n"
         f"{head.base_url}/users/sign_up/{sealed}\n\n"
-        "The link works once. If it was not you, ignore this message: no account is made.",
+        "The link works once. If this was not you, ignore this message, and no account is created.",
     )
 
 
@@ -229,12 +229,12 @@ def _known_message(work: Work, owner: UserView) -> NewMessage:
     return head.message(
         owner.id,
         owner.email,
-        f"You have an account at {head.instance_name} already",
-        "Somebody wants to make an account with this e-mail address, from the IP address "
-        f"{work.actor.source.address}. It has one already: @{owner.username}. Sign in with it:\n"
+        f"You already have an account at {head.instance_name}",
+        "Someone tried to create an account with this email address, from the IP address "
+        f"{work.actor.source.address}. You already have an account: @{owner.username}. Sign in:\n"
         f"{head.base_url}/users/sign_in\n\n"
-        f"Choose a new password if you forgot it:\n{head.base_url}/users/password/new\n\n"
-        "If it was not you, ignore this message.",
+        f"If you forgot your password, choose a new one:\n{head.base_url}/users/password/new\n\n"
+        "If this was not you, ignore this message.",
         secret=work.now.isoformat(),
     )
 

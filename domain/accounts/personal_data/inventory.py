@@ -99,7 +99,7 @@ _FOLDED = frozenset({"username_key", "email_key", "name_key", "path_key"})
 PERSONAL_DATA = (
     PersonalDataTable(
         models.User,
-        "User name, e-mail address, display name, time zone, and when the account was "
+        "User name, email address, display name, time zone, and when the account was "
         "created and last used",
         called="account",
         rows=lambda user: models.User.id == user.id,
@@ -115,7 +115,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.BackchannelSession,
-        "Sign-ins of whose end applications are told, until they have been",
+        "Ended sign-ins, until all applications have been notified",
         exported="application_id due_at",
         internal="sign_in_id sid tries",
         on_erasure=ErasureRule.PSEUDONYM,
@@ -134,7 +134,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Identity,
-        "Accounts at identity providers: subject, name and e-mail address there, last use",
+        "Accounts at identity providers: subject, name and email address there, last use",
         exported="subject name email created_at last_used_at checked_at provider_id "
         "gave_administrator",
     ),
@@ -168,7 +168,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.ChangeNotice,
-        "API changes that the person was notified of by e-mail",
+        "API changes that the person was notified of by email",
         exported="change_id told_at",
     ),
     PersonalDataTable(
@@ -210,7 +210,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Invitation,
-        "Invitations to the e-mail address, or sent by the person",
+        "Invitations to the email address, or sent by the person",
         rows=lambda user: or_(
             models.Invitation.invited_by == user.id, models.Invitation.email_key == fold(user.email)
         ),
@@ -229,7 +229,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Contact,
-        "Addresses at which the person is paged, and when something was sent there",
+        "Contacts at which the person is paged, and when messages were sent to them",
         exported="type label shown_address created_at confirmed_at last_sent_at last_failed_at "
         "last_error failing_since",
         internal="authorization_id project_id group_id lane code_expires_at code_tries next_try_at "
@@ -237,7 +237,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.ContactRule,
-        "By which contact the person is told of which alerts, and when",
+        "Notification rules: which contact is notified of which alerts, and when",
         exported="contact_id alerts delay_minutes only created_at",
     ),
     PersonalDataTable(
@@ -251,7 +251,7 @@ PERSONAL_DATA = (
     PersonalDataTable(models.Assignment, "Alerts assigned to the person", exported="alert_id"),
     PersonalDataTable(
         models.AssignmentNotice,
-        "Assignments that the person is told of by e-mail, until that is written",
+        "Assignments that are listed in the next email to the person",
         exported="alert_id incident_id by_name created_at",
     ),
     PersonalDataTable(
@@ -302,7 +302,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.OnCallHandoverNote,
-        "Hand-over notes that the person left",
+        "Handoff notes that the person wrote",
         exported="schedule_id text created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -343,7 +343,7 @@ PERSONAL_DATA = (
     # Incidents opened by the rule then show that the account was deleted, so nobody was paged.
     PersonalDataTable(
         models.IncidentRuleResponder,
-        "Incident rules that call the person",
+        "Incident rules with the person as a responder",
         exported="rule_id",
         internal="schedule_id",
         on_erasure=ErasureRule.PSEUDONYM,
@@ -365,7 +365,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.IncidentDocument,
-        "Documents after incidents that the person changed last",
+        "Post-incident documents that the person changed last",
         exported="incident_id text created_at updated_at revision",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -393,7 +393,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Mail,
-        "E-mails to the person, for 90 days",
+        "Emails to the person, for 90 days",
         rows=lambda user: func.lower(models.Mail.recipient) == user.email.lower(),
         exported="recipient subject text created_at sent_at",
         internal="key about text_ciphertext send_at next_try_at tries last_error",
@@ -402,7 +402,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.EmailConfirmation,
-        "The e-mail address that waits to be confirmed, for 30 days at the most",
+        "An unconfirmed email address, for at most 30 days",
         exported="email created_at",
     ),
     PersonalDataTable(

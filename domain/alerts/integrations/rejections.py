@@ -221,10 +221,11 @@ def _messages(
         yield NewMessage(
             key=f"integration {watched.id} rejects since {written(run.since)}, to {person.id}",
             recipient=person.email,
-            subject=f"Alerts to “{watched.name}” of {path} are rejected",
+            subject=f"Alerts for “{watched.name}” in {path} are rejected",
             text=_text(watched, run, person)
-            + f"The last request got status {last.status_code}: {last.reason or 'no reason'}\n"
-            + f"{advice}\n\nThe deliveries, and a button that processes them again:\n{page}\n\n"
+            + f"The last request was rejected with status {last.status_code}: "
+            + f"{last.reason or 'no reason'}\n"
+            + f"{advice}\n\nView the deliveries, and process them again:\n{page}\n\n"
             + f"-- \n{sign.instance_name}, {sign.base_url}\n"
             + f"You receive this message because you are a maintainer of {path}.\n",
         )
@@ -233,6 +234,7 @@ def _messages(
 def _text(watched: _Watched, run: _Run, person: Maintainer) -> str:
     return (
         f"Hello {person.name},\n\n"
-        f"the integration “{watched.name}” used to receive alerts. Since {written(run.since)} all "
-        f"{run.requests:,} requests to it were rejected, so no alert opens and nobody is paged.\n\n"
+        f"The integration “{watched.name}” has stopped accepting alerts. Since "
+        f"{written(run.since)}, all {run.requests:,} requests to it were rejected, so no alerts "
+        "are opened and nobody is paged.\n\n"
     )

@@ -263,10 +263,10 @@ def _notices(stream: AuditStream, sign: NoticeSettings, now: datetime) -> Iterat
             key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
             subject="Audit events cannot be delivered",
             lines=(
-                f"No audit event could be delivered to {stream.shown_url}",
+                f"No audit events could be delivered to {stream.shown_url}",
                 f"since {since}. Last error: {stream.last_error}.",
-                f"{stream.backlog} events are waiting. They are sent when the destination accepts",
-                f"them again, and given up {sign.days} days after they happened.",
+                f"Waiting events: {stream.backlog}. They are sent when the destination accepts",
+                f"events again, and discarded {sign.days} days after they occurred.",
             ),
             path=path,
             role="an administrator",
@@ -275,10 +275,10 @@ def _notices(stream: AuditStream, sign: NoticeSettings, now: datetime) -> Iterat
     if dropped_at is not None and now - dropped_at < FAILING_AFTER:
         yield Notice(
             key=f"audit stream {stream.id} dropped on {dropped_at.date().isoformat()}",
-            subject="Audit events were given up",
+            subject="Audit events were discarded",
             lines=(
-                f"Events for {stream.shown_url} waited too long and will not be sent:",
-                f"{stream.dropped} so far. Stored events remain in the audit log.",
+                f"Events for {stream.shown_url} could not be delivered in time and were",
+                f"discarded: {stream.dropped} so far. Stored events remain in the audit log.",
             ),
             path=path,
             role="an administrator",

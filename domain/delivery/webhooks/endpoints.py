@@ -491,9 +491,9 @@ def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
     if endpoint.paused_at is not None:
         gone = endpoint.pause_reason is PauseReason.GONE
         why = (
-            "It answered 410 Gone."
+            "The URL returned 410 Gone."
             if gone
-            else f"It accepted nothing for {sign.days} days. Last error: {error}."
+            else f"No delivery succeeded for {sign.days} days. Last error: {error}."
         )
         return Notice(
             key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
@@ -503,7 +503,7 @@ def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
             lines=(
                 f"The webhook to {url} was paused.",
                 why,
-                "Nothing is sent to it until somebody resumes it.",
+                "Nothing is sent to it until you resume it.",
             ),
         )
     since = endpoint.failing_since.isoformat() if endpoint.failing_since else ""
@@ -513,8 +513,8 @@ def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
         path=page,
         role=role,
         lines=(
-            f"Nothing could be delivered to {url} for a day. Last error: {error}.",
-            f"{endpoint.backlog} deliveries are waiting; each is given up after three days.",
-            f"After {sign.days} days without a success, the webhook is paused.",
+            f"No delivery to {url} succeeded for a day. Last error: {error}.",
+            f"Waiting deliveries: {endpoint.backlog}. Each is discarded after three days.",
+            f"After {sign.days} days without a successful delivery, the webhook is paused.",
         ),
     )

@@ -53,11 +53,11 @@ def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessag
         yield NewMessage(
             key=f"client secret {secret.id} ends",
             recipient=owner.email,
-            subject=f"The old secret of {application.name} ends",
+            subject=f"The old client secret of {application.name} expires soon",
             text=(
-                f"Hello,\n\nThe old client secret of the application {application.name} ends at "
-                f"{ends}, and was last used at {used}. From then on, whatever still uses it gets "
-                "no tokens. Let it use the new secret, or renew the secret once more for more "
+                f"Hello,\n\nThe old client secret of the application {application.name} expires "
+                f"at {ends}. It was last used at {used}. When it has expired, token requests with "
+                "it are rejected. Switch to the new secret, or renew the secret again to get more "
                 f"time:\n{sign.base_url}/{folder}/applications/{application.id}\n\n"
                 f"-- \n{sign.instance_name}, {sign.base_url}\n"
             ),

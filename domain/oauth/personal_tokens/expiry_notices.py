@@ -163,7 +163,7 @@ def _message(
     when = f"on {day}" if notice is Notice.EARLY else "within a day"
     used = token.last_used_at
     last = local_time(used, to.time_zone).partition(" ")[0] if used else ""
-    use = f"It was last used on {last}." if used else "It was never used."
+    use = f"It was last used on {last}." if used else "It has never been used."
     return NewMessage(
         key=f"token {token.id} ends, {notice}, to {to.id}",
         recipient=to.email,
@@ -171,7 +171,7 @@ def _message(
         text=(
             f"Hello {to.name},\n\n"
             f"{words.what} “{token.name}”{words.of_whom} expires on {day}, at {clock}.\n"
-            f"Everything that uses it loses access then. {use}\n\n"
+            f"Everything that uses it will lose access. {use}\n\n"
             "Rotate it before then to get a new token with the same lifetime:\n"
             f"{words.page}\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n{words.reason}\n"

@@ -54,7 +54,7 @@ class Rates:
             return
         for concern in concerns_of(path):
             if _is_limit(concern) and self._is_above(concern.call, caller, _in_utc(moment)):
-                reason = f"More requests to {concern.call.path} in a row than the rate limit"
+                reason = f"More requests to {concern.call.path} than the rate limit allows"
                 yield Found(concern.change, request.line, reason)
 
     def _is_above(self, call: Call, caller: str, moment: datetime) -> bool:

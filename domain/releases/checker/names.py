@@ -123,7 +123,7 @@ def _proxied(text: str, line: int) -> Iterator[Found]:
     at = text.find("dependency_proxy/containers")
     if at >= 0:
         for change in _PROXY_CHANGES:
-            reason = "A pull through the dependency proxy"
+            reason = "An image pull through the dependency proxy"
             yield Found(change, line + text.count("\n", 0, at), reason)
 
 
@@ -131,14 +131,14 @@ def _key_set(text: str, line: int) -> Iterator[Found]:
     at = text.find("/-/jwks")
     if at >= 0:
         for change in _KEY_SET_CHANGES:
-            yield Found(change, line + text.count("\n", 0, at), "The address /-/jwks")
+            yield Found(change, line + text.count("\n", 0, at), "The URL /-/jwks")
 
 
 def _protocols(text: str, line: int) -> Iterator[Found]:
     for found in _protocol_words(text):
         for change in _TLS_CHANGES:
             at = line + text.count("\n", 0, found.start())
-            yield Found(change, at, "A version of TLS before 1.2")
+            yield Found(change, at, "A TLS version before 1.2")
 
 
 def _protocol_words(text: str) -> Iterator[re.Match[str]]:

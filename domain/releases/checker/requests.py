@@ -411,11 +411,11 @@ def _of_pages(request: Request, path: str, host: Host) -> Iterator[Found]:
         if request.method in _READING:
             yield Found(change, request.line, f"GET {path.rstrip('/')}")
     if _PROXY.search(path):
-        reason = "A pull through the dependency proxy"
+        reason = "An image pull through the dependency proxy"
         yield Found(BY_ID["dependency-proxy-scopes"], request.line, reason)
     is_read = request.method in _READING and request.is_own_host
     if is_read and is_legacy_page(unquote(path)):
-        reason = "A page of a project without /-/"
+        reason = "A URL of a project page without /-/"
         is_certain = host is Host.OWN
         yield Found(BY_ID["legacy-page-urls"], request.line, reason, is_certain)
 

@@ -298,7 +298,7 @@ class _Source:
         if path is not None:
             yield from self._request(path, calls, token.line, is_used=False)
         if snake(text) == "deploy_token" and self._mentions_graphql(calls):
-            reason = "A request to GraphQL with the header Deploy-Token"
+            reason = "A GraphQL request with the header Deploy-Token"
             yield Found(BY_ID["graphql-token-types"], token.line, reason)
 
     def _telling(self, at: int, token: Token, whole: str) -> Iterator[Found]:
@@ -306,7 +306,7 @@ class _Source:
         text, line = token.text, token.line
         yield from names_in_text(text, line, is_client=self._is_client)
         if legacy_page_in(whole) and not self._is_of_response(at):
-            reason = "A page of a project without /-/"
+            reason = "A URL of a project page without /-/"
             yield Found(BY_ID["legacy-page-urls"], line, reason, is_certain=False)
         if is_registration_option(text):
             yield from runner_registration([Word(text, line)])

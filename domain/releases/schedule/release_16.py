@@ -52,7 +52,7 @@ RELEASE_16: Sequence[Change] = (
                 fields=("assets.links[].external",),
             ),
         ),
-        after="Responses have no field external, and a request that sets it is rejected.",
+        after="Responses do not contain the field external. Requests that set it are rejected.",
         replacement="Treat every link as external.",
         hosted=True,
     ),
@@ -68,7 +68,7 @@ RELEASE_16: Sequence[Change] = (
                 types=("ReleaseAssetLink", "ReleaseLink"),
             ),
         ),
-        after="A query with the field is rejected.",
+        after="Queries with the field are rejected.",
         replacement="Treat every link as external.",
     ),
     _rest(
@@ -76,7 +76,7 @@ RELEASE_16: Sequence[Change] = (
         kind=Kind.FIELD_GONE,
         title="Project attribute operations_access_level removed",
         matches=project_attribute("operations_access_level"),
-        after="Projects have no operations_access_level, and a request that sets it is rejected.",
+        after="Projects do not have operations_access_level. Requests that set it are rejected.",
         replacement="Use " + ", ".join(_ACCESS_LEVELS[:-1]) + f" and {_ACCESS_LEVELS[-1]}.",
         hosted=True,
         renamed={"operations_access_level": _ACCESS_LEVELS},
@@ -91,7 +91,7 @@ RELEASE_16: Sequence[Change] = (
                 path=f"{PROJECT}/merge_requests/:merge_request_iid/approvals",
             ),
         ),
-        after="The operation does not exist.",
+        after="The operation no longer exists.",
         replacement="Use /approval_rules.",
         status=404,
     ),
@@ -101,7 +101,7 @@ RELEASE_16: Sequence[Change] = (
         title="Parameter job_age of POST /jobs/request removed",
         matches=(Call(methods=("POST",), path=f"{API}/jobs/request", when=Given("job_age")),),
         after="The parameter has no effect.",
-        replacement="Leave the parameter out.",
+        replacement="Omit the parameter.",
     ),
     _change(
         id="graphql-runner-status",
@@ -130,15 +130,15 @@ RELEASE_16: Sequence[Change] = (
                 unless=("/api/", "/oauth/", "/-/"),
             ),
         ),
-        after="Pages of a project only have the URL with /-/ after the path of the project.",
-        replacement="Put /-/ after the path of the project. URLs of APIs do not change.",
+        after="URLs of project pages need /-/ after the path of the project.",
+        replacement="Insert /-/ after the path of the project. API URLs do not change.",
         hosted=True,
         status=404,
     ),
     _rest(
         id="deployments-updated-at",
         kind=Kind.PARAMETER_REFUSED,
-        title="Deployment lists filtered but not sorted by updated_at, or the reverse, rejected",
+        title="Deployment filters by updated_at require sorting by updated_at, and vice versa",
         matches=(
             Call(
                 methods=("GET",),
@@ -148,7 +148,7 @@ RELEASE_16: Sequence[Change] = (
                 ),
             ),
         ),
-        after="Such a request is rejected.",
+        after="Requests with only the filter or only the sort order are rejected.",
         replacement=(
             "Use finished_after and finished_before with order_by=finished_at and status=success."
         ),
@@ -157,18 +157,18 @@ RELEASE_16: Sequence[Change] = (
     _rest(
         id="environment-search",
         kind=Kind.LIMIT_APPLIED,
-        title="Environment searches with fewer than 3 characters rejected",
+        title="Environment searches under 3 characters rejected",
         matches=(
             Call(methods=("GET",), path=f"{PROJECT}/environments", when=Shorter(3, "search")),
         ),
-        after="A search for environments needs at least 3 characters.",
-        replacement="Search for 3 characters or more, or list all environments.",
+        after="Environment searches need at least 3 characters.",
+        replacement="Search for at least 3 characters, or list all environments.",
         hosted=True,
     ),
     _rest(
         id="external-status-length",
         kind=Kind.LIMIT_APPLIED,
-        title="External commit status texts over 255 characters rejected",
+        title="Texts of external commit statuses over 255 characters rejected",
         matches=(
             Call(
                 methods=("POST",),
@@ -176,14 +176,16 @@ RELEASE_16: Sequence[Change] = (
                 when=Longer(255, "stage", "ref", "description", "target_url"),
             ),
         ),
-        after="stage, ref, description and target_url have at most 255 characters.",
+        after="stage, ref, description and target_url can have at most 255 characters.",
         replacement="Send at most 255 characters.",
         hosted=True,
     ),
     _rest(
         id="tokens-without-expiry",
         kind=Kind.DEFAULT_CHANGED,
-        title="Personal, project and group access tokens without an expiry date expire in a year",
+        title=(
+            "Personal, project and group access tokens without an expiry date expire after a year"
+        ),
         matches=tuple(
             Call(methods=("POST",), path=path, when=Missing("expires_at"))
             for path in (
@@ -193,9 +195,9 @@ RELEASE_16: Sequence[Change] = (
                 f"{GROUP}/access_tokens",
             )
         ),
-        after="A token without expires_at expires in a year. Existing tokens without an expiry "
+        after="Tokens without expires_at expire after a year. Existing tokens without an expiry "
         "date expire a year after the release.",
-        replacement="Set expires_at, and rotate the token before that day.",
+        replacement="Set expires_at, and rotate the token before that date.",
         hosted=True,
         is_strict=True,
     ),
@@ -213,7 +215,7 @@ RELEASE_16_7: Sequence[Change] = (
             *setting("user_email_lookup_limit"),
             Names(where=Where.SETTING, names=("user_email_lookup_limit",)),
         ),
-        after="Settings have no user_email_lookup_limit, and a request that sets it is rejected.",
+        after="Settings do not have user_email_lookup_limit. Requests that set it are rejected.",
         replacement="Use search_rate_limit.",
         hosted=True,
         renamed={"user_email_lookup_limit": ("search_rate_limit",)},

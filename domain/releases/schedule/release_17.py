@@ -34,7 +34,7 @@ RELEASE_17: Sequence[Change] = (
         kind=Kind.PARAMETER_REFUSED,
         title="Offset pagination of /users removed",
         matches=(Call(methods=("GET",), path=f"{API}/users", when=AboveOne("page")),),
-        after="A page number above 1 is rejected.",
+        after="Requests with page above 1 are rejected.",
         replacement="Use pagination=keyset, order_by=id and the URL with rel=next in Link.",
         hosted=True,
     ),
@@ -44,7 +44,7 @@ RELEASE_17: Sequence[Change] = (
         title="Project attribute ci_job_token_scope_enabled removed",
         matches=project_attribute("ci_job_token_scope_enabled"),
         after=(
-            "Projects have no ci_job_token_scope_enabled, and a request that sets it is rejected."
+            "Projects do not have ci_job_token_scope_enabled. Requests that set it are rejected."
         ),
         replacement="Use the job token scope API, /projects/:id/job_token_scope.",
         hosted=True,
@@ -61,8 +61,8 @@ RELEASE_17: Sequence[Change] = (
                 attributes=("version",),
             ),
         ),
-        after="Feature flags have no field version.",
-        replacement="Leave the field out: all feature flags have the new version.",
+        after="Feature flags do not have the field version.",
+        replacement="Omit the field. All feature flags use the new version.",
     ),
     _rest(
         id="packages-pipelines",
@@ -72,7 +72,7 @@ RELEASE_17: Sequence[Change] = (
             Call(methods=("GET",), path=f"{PROJECT}/packages", fields=("pipelines",)),
             Call(methods=("GET",), path=f"{PROJECT}/packages/:package_id", fields=("pipelines",)),
         ),
-        after="Packages have no attribute pipelines.",
+        after="Packages do not have the attribute pipelines.",
         replacement="Use /projects/:id/packages/:package_id/pipelines.",
     ),
     _change(
@@ -91,8 +91,7 @@ RELEASE_17: Sequence[Change] = (
             Names(where=Where.SETTING, names=("sign_in_text", "help_text")),
         ),
         after=(
-            "Settings have no sign_in_text and no help_text, and a request that sets them is "
-            "rejected."
+            "Settings do not have sign_in_text and help_text. Requests that set them are rejected."
         ),
         replacement="Use the field description of the Appearance API, /application/appearance.",
         hosted=True,
@@ -103,7 +102,7 @@ RELEASE_17: Sequence[Change] = (
         kind=Kind.OPERATION_GONE,
         title="Alias /-/jwks of /oauth/discovery/keys removed",
         matches=(Call(methods=("GET",), path="/-/jwks"),),
-        after="The URL does not exist.",
+        after="The URL no longer exists.",
         replacement="Use /oauth/discovery/keys.",
         hosted=True,
         status=404,
@@ -119,10 +118,10 @@ RELEASE_17: Sequence[Change] = (
                 names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2"),
             ),
         ),
-        after="Jobs do not have these variables.",
+        after="Jobs no longer have these variables.",
         replacement=(
-            "Use ID tokens (id_tokens, from release 15.7): they follow OpenID Connect, and their "
-            "iss is a fully qualified domain name."
+            "Use ID tokens (id_tokens, since release 15.7). They follow OpenID Connect, and their "
+            "iss claim is a fully qualified domain name."
         ),
     ),
     _change(
@@ -131,7 +130,7 @@ RELEASE_17: Sequence[Change] = (
         kind=Kind.LIMIT_APPLIED,
         title="GraphQL access only through documented token types",
         matches=(Names(where=Where.GRAPHQL_ENDPOINT, names=("deploy_token", "deploy-token")),),
-        after="A request with another type of token is rejected.",
+        after="Requests with a token of another type are rejected.",
         replacement="Use a documented token type, such as a personal access token.",
         status=401,
         is_strict=True,
@@ -163,7 +162,7 @@ RELEASE_17: Sequence[Change] = (
                 unless=("sort",),
             ),
         ),
-        after="The projects of a runner are sorted by descending id.",
+        after="Projects of a runner are sorted by descending id.",
         replacement="Use sort: ID_ASC for the previous order.",
     ),
     _rest(
@@ -183,11 +182,11 @@ RELEASE_17: Sequence[Change] = (
         id="public-download-events",
         interface=Interface.AUDIT,
         kind=Kind.DEFAULT_CHANGED,
-        title="Downloads of public projects have their own audit event",
+        title="Downloads of public projects have a separate audit event",
         matches=(Names(where=Where.EVENT, names=("repository_download_operation",)),),
         after=(
-            "repository_download_operation is only for private and internal projects. Downloads of "
-            "public projects are public_repository_download_operation, which is only streamed."
+            "repository_download_operation covers only private and internal projects. Downloads "
+            "of public projects are public_repository_download_operation, which is only streamed."
         ),
         replacement="Stream public_repository_download_operation.",
         hosted=True,
@@ -205,8 +204,8 @@ RELEASE_17_5: Sequence[Change] = (
         title="TLS 1.2 and keys with 112 bits of security required",
         matches=(Names(where=Where.PROTOCOL, names=("TLSv1", "TLSv1.0", "TLSv1.1")),),
         after=(
-            "Incoming and outgoing connections need TLS 1.2 or higher. RSA, DSA and DH keys need "
-            "at least 2048 bits, and ECC keys at least 224 bits."
+            "Incoming and outgoing connections require TLS 1.2 or later. RSA, DSA and DH keys "
+            "need at least 2048 bits, and ECC keys at least 224 bits."
         ),
         replacement="Use TLS 1.2 or 1.3, and a larger key.",
         hosted=True,

@@ -37,7 +37,7 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.PARAMETER_REFUSED,
         title="Parameters ref and sha of GET /projects/:id/ci/lint removed",
         matches=(Call(methods=("GET",), path=f"{PROJECT}/ci/lint", when=Given("ref", "sha")),),
-        after="The parameters are rejected.",
+        after="Requests with the parameters are rejected.",
         replacement="Use content_ref and dry_run_ref.",
     ),
     _reset("instance", f"{API}/runners"),
@@ -54,7 +54,7 @@ RELEASE_18: Sequence[Change] = (
                 when=AboveOne("page"),
             ),
         ),
-        after="A page number above 1 is rejected.",
+        after="Requests with page above 1 are rejected.",
         replacement="Use pagination=keyset and the URL with rel=next in Link.",
         hosted=True,
     ),
@@ -69,7 +69,7 @@ RELEASE_18: Sequence[Change] = (
                 attributes=("require_password_to_approve",),
             ),
         ),
-        after="Approval settings have no require_password_to_approve.",
+        after="Approval settings do not have require_password_to_approve.",
         replacement="Use require_reauthentication_to_approve.",
     ),
     _change(
@@ -88,7 +88,7 @@ RELEASE_18: Sequence[Change] = (
             ),
             Names(where=Where.SCOPE, names=("dependency_proxy",)),
         ),
-        after="Sign-ins and pulls fail if the token lacks the required scopes.",
+        after="Sign-ins and pulls with a token that lacks the required scopes fail.",
         replacement="Use a token with the scopes read_registry and write_registry.",
         status=403,
         is_strict=True,
@@ -110,7 +110,7 @@ RELEASE_18: Sequence[Change] = (
         id="graphql-runner-active",
         interface=Interface.GRAPHQL,
         kind=Kind.FIELD_GONE,
-        title="Runner identifier active renamed to paused",
+        title="Runner identifiers renamed from active to paused",
         matches=(
             Names(where=Where.GRAPHQL_FIELD, names=("active",), types=("CiRunner",)),
             Names(
@@ -119,7 +119,7 @@ RELEASE_18: Sequence[Change] = (
                 types=("runners", "runnerUpdate", "RunnerUpdateInput"),
             ),
         ),
-        after="A query with active is rejected.",
+        after="Queries with active are rejected.",
         replacement="Use paused, with the opposite value.",
     ),
     _change(
@@ -128,7 +128,7 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.FIELD_GONE,
         title="Field previousStageJobsOrNeeds removed",
         matches=(Names(where=Where.GRAPHQL_FIELD, names=("previousStageJobsOrNeeds",)),),
-        after="A query with the field is rejected.",
+        after="Queries with the field are rejected.",
         replacement="Use previousStageJobs or needs.",
     ),
     _change(
@@ -137,7 +137,7 @@ RELEASE_18: Sequence[Change] = (
         kind=Kind.FIELD_GONE,
         title="Field add_on_purchase replaced by add_on_purchases",
         matches=(Names(where=Where.GRAPHQL_FIELD, names=("addOnPurchase", "add_on_purchase")),),
-        after="A query with the field is rejected.",
+        after="Queries with the field are rejected.",
         replacement="Use add_on_purchases (addOnPurchases).",
     ),
     _change(
@@ -147,7 +147,7 @@ RELEASE_18: Sequence[Change] = (
         title="Queries runnerPlatforms and runnerSetup removed",
         matches=(Names(where=Where.GRAPHQL_FIELD, names=("runnerPlatforms", "runnerSetup")),),
         after="The queries are rejected.",
-        replacement="See the installation guide of the runner.",
+        replacement="Read the installation guide of the runner.",
     ),
     _rest(
         id="notes-confidentiality",
@@ -165,15 +165,15 @@ RELEASE_18: Sequence[Change] = (
                 types=("updateNote", "UpdateNoteInput"),
             ),
         ),
-        after="A request that changes confidential or internal of a note is rejected.",
-        replacement="Set internal when the note is created; to change it, delete the note and "
+        after="Requests that change confidential or internal of a note are rejected.",
+        replacement="Set internal when you create the note. To change it, delete the note and "
         "create it again.",
         hosted=True,
     ),
     _rest(
         id="api-rate-limits",
         kind=Kind.LIMIT_APPLIED,
-        title="Rate limits on common user, project and group endpoints on by default",
+        title="Rate limits on common user, project and group endpoints enabled by default",
         matches=tuple(
             Call(methods=("GET",), path=path)
             for path in (
@@ -185,8 +185,8 @@ RELEASE_18: Sequence[Change] = (
                 GROUP,
             )
         ),
-        after="A request above the rate returns 429 with rate limit headers.",
-        replacement="Wait for the seconds in Retry-After, and request larger pages.",
+        after="Requests above the limit return 429 with rate limit headers.",
+        replacement="Wait for the time in Retry-After, and request larger pages.",
         hosted=True,
         status=429,
         is_strict=True,

@@ -20,7 +20,7 @@ class ConsumerKind(Labelled):
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
     RESOURCE_TOKEN = "resource_access_token", "Project or group access token"
     APPLICATION = "application", "Application"
-    PASSWORD = "password", "Password or browser, without an application"
+    PASSWORD = "password", "Password or browser session"
     ANONYMOUS = "anonymous", "Requests without a token"
 
 

@@ -140,10 +140,10 @@ def _message(
         subject=f"Release {first.release} on {day} will break some of your API calls",
         text=(
             f"Hello {to.name},\n\n"
-            "Tokens or applications that you own or maintain make API calls that will stop\n"
-            "working, or work differently:\n\n"
+            "Tokens or applications that you own or maintain make API calls that will fail\n"
+            "or work differently:\n\n"
             f"{parts}\n\n"
-            "See all calls that are affected or may be affected, and how often they are made:\n"
+            "View all calls that are affected or may be affected:\n"
             f"{sign.base_url}/-/user_settings/api_changes\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n"
             "You receive this message once for each change, because you own the token or\n"
@@ -163,7 +163,7 @@ def _part(
     )
     return (
         f"* {change.title}\n"
-        f"  with release {change.release}, on {due[change.removal]}.\n"
+        f"  Takes effect in release {change.release} on {due[change.removal]}.\n"
         f"  Instead: {change.replacement}\n"
         f"{callers}\n"
         f"  {sign.base_url}/help/releases/{change.id}"

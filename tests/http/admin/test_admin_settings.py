@@ -215,7 +215,7 @@ def test_a_day_of_a_release_that_is_not_on_the_schedule_is_refused(gatebell: Liv
         given = DAYS | {f"release_dates-{release}": "2027-05-20"}
         page = fill_in(gatebell, DATES, "release_dates-17.0", **given)
         assert page.status_code == 422
-        said = f"{release} is not on the release schedule, so nothing here has its date."
+        said = f"Release {release} is not on the release schedule. To set its date, use"
         assert said in unescape(page.text)
         assert "<b>" not in page.text
         assert days_on(page) == DAYS

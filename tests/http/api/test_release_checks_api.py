@@ -225,19 +225,19 @@ def test_the_page_shows_what_breaks_and_repeats_nothing_secret(gatebell: LiveGat
     file = {"file": ("a.txt", _LIST)}
     page = requests.post(gatebell.url + PAGE, files=file, data={"release": "18.0"}, timeout=30)
     assert page.status_code == 200
-    assert "1 finding up to release 18.0. Read as: List of requests." in _text_of(page.text)
+    assert "1 finding up to release 18.0. Detected type: List of requests." in _text_of(page.text)
     assert f'href="{gatebell.url}' not in page.text
     assert 'href="/help/releases/users-offset-pagination"' in page.text
     assert _SECRET not in page.text
     assert "Set-Cookie" not in page.headers
     good = {"content": "GET /api/v4/users", "release": "17.0"}
     page = requests.post(gatebell.url + PAGE, data=good, timeout=30)
-    assert "Nothing breaks up to release 17.0." in page.text
+    assert "No breaking changes found up to release 17.0." in page.text
 
 
 def test_the_page_says_what_is_wrong(gatebell: LiveGatebell) -> None:
     for sent, said in (
-        ({"content": ""}, "Choose a file or paste something."),
+        ({"content": ""}, "Choose a file, or paste the content."),
         ({"content": "{", "name": "a.har"}, "not valid JSON"),
         ({"content": "def (:", "name": "deploy.py"}, "not a complete program"),
         ({"content": "x", "release": "1.0"}, "Not a valid choice"),

@@ -224,7 +224,7 @@ def test_a_header_that_cannot_be_read_is_a_wrong_token(gatebell: LiveGatebell) -
 def test_only_the_smart_protocol_is_served(gatebell: LiveGatebell) -> None:
     project = project_of(gatebell, PUBLIC)
     dumb = refs(gatebell, project, None)
-    assert (dumb.status_code, "Only the smart protocol" in dumb.text) == (403, True)
+    assert (dumb.status_code, "Only the smart HTTP protocol" in dumb.text) == (403, True)
     assert refs(gatebell, project, "git-upload-archive").status_code == 403
     for file in ("HEAD", "config", "objects/info/packs", "info/refs/", "hooks/post-update"):
         for method in ("GET", "POST", "DELETE"):

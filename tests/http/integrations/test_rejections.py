@@ -68,7 +68,7 @@ def test_maintainers_are_told_once_of_each_episode(gatebell: LiveGatebell) -> No
 
     (mail,) = mails(gatebell, endpoint)
     assert mail.recipient == alice(gatebell).email
-    assert mail.subject == f"Alerts to “Hook” of {endpoint.project} are rejected"
+    assert mail.subject == f"Alerts for “Hook” in {endpoint.project} are rejected"
     assert f"/{endpoint.project}/-/settings/integrations/{endpoint.id}/deliveries" in mail.text
     assert "status 400" in mail.text
     shown = integrations(gatebell, endpoint).get(f"/{endpoint.id}")

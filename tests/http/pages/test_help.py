@@ -72,11 +72,11 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
     assert f"client_id=&#34;{client.client_id}&#34;" in own
     assert f"authorize_redirect(&#34;{client.redirect_uri}&#34;)" in own
     assert client.secret not in own
-    assert "Requests for them are refused" in " ".join(own.split())
+    assert "Requests for them are rejected" in " ".join(own.split())
     assert f"/-/user_settings/applications/{client.id}/edit" in own
     suiting = make_application(gatebell, bob(gatebell), scopes="openid profile email")
     suits = url.replace(f"={client.id}", f"={suiting.id}")
-    assert "are refused until" not in signed_in(gatebell, bob(gatebell)).get(suits).text
+    assert "are rejected until" not in signed_in(gatebell, bob(gatebell)).get(suits).text
     offer = f"/help/guides/web-application?application={client.id}"
     plain = f"{gatebell.url}/help/guides/web-application"
     assert offer in signed_in(gatebell, bob(gatebell)).get(plain).text
@@ -183,7 +183,7 @@ def test_the_first_result_of_a_search_is_the_page_on_it(words: str) -> None:
 def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None:
     found = client.get("/help", query_string={"search": "PROMPT=none works"}).text
     assert "/help/guides/scopes-and-claims#where-promptnone-works" in found
-    assert "Nothing found" in client.get("/help?search=prompt+zzzyx").text
+    assert "No results" in client.get("/help?search=prompt+zzzyx").text
     for words in ("\0", "a" * 10_000, "<script>alert(1)</script>", "%"):
         answer = client.get("/help", query_string={"search": words})
         assert answer.status_code == 200

@@ -63,12 +63,12 @@ def test_home_counts_open_alerts_and_shows_what_is_mine(gatebell: LiveGatebell) 
     assert "Silenced, ends" in home
     for path in ("/", "/groups", f"/{project.partition('/')[0]}", f"/{project}"):
         shown = browser.get(gatebell.url + path).text
-        assert f'href="/{project}/-/silences">1 silence</a> in force, ends' in shown, path
+        assert f'href="/{project}/-/silences">1 silence</a> active, ends' in shown, path
 
     # Who may not see the alerts is told nothing of what holds their pages back.
     reporter = browser_of(gatebell, project, Role.REPORTER)
     for path in ("/", f"/{project.partition('/')[0]}", f"/{project}"):
-        assert "in force" not in reporter.get(gatebell.url + path).text, path
+        assert "active, ends" not in reporter.get(gatebell.url + path).text, path
 
 
 def test_home_says_when_somebody_is_on_call(gatebell: LiveGatebell) -> None:

@@ -239,7 +239,7 @@ def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
     month = INVITATION_LIFETIME.total_seconds()
     assert sent.service.http().get(sent.signed(age=month - 60)).status_code == 200
     for link, why in (
-        (sent.signed(age=month + 60), "Ask whoever invited you for another one."),
+        (sent.signed(age=month + 60), "Ask for a new invitation."),
         (sent.signed(key="another key of forty characters, or more"), "its link is incomplete"),
         (sent.signed(email=newcomer().email), GONE),
         (sent.link[:-2], "its link is incomplete"),
@@ -255,7 +255,7 @@ def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> Non
     project, link = invited(service, owner, person.email)
     browser = open_browser(service, alice(service))
     page = browser.get(link)
-    assert "whose e-mail address is another one" in words(page)
+    assert "an account with a different email address" in words(page)
     assert "Accept invitation" not in page.text
     switch = next(each for each in forms_in(page.text) if "next=" in each.action)
     left = submit(browser, page, switch)
@@ -287,13 +287,13 @@ def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
     page = browser.get(link)
     values = {"new_password": person.password, "repeat_password": person.password}
     with changed_settings(service, invitations_create_accounts="off"):
-        assert "Ask an administrator of this installation for one" in words(browser.get(link))
+        assert "Ask an administrator to create one" in words(browser.get(link))
         form = form_with(page, "new_password")
         answer = submit(browser, page, form, username=person.username, **values)
         assert answer.status_code == 403
         assert not is_known(service, person)
     with changed_settings(service, invitations_create_accounts="off", sign_up="approval"):
-        assert "Sign up with it" in words(browser.get(link))
+        assert "Sign up with this address" in words(browser.get(link))
     with changed_settings(service, invitations_create_accounts="off", sign_up="open"):
         # Whoever signs up instead finds the invitation as before.
         finish(service, sign_up_link(service, person.email), person, browser=browser)

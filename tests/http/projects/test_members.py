@@ -96,7 +96,7 @@ def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
     assert event.details == {
         "username": newcomer.username, "role": "Maintainer", "before": "Reporter"
     }  # fmt: skip
-    assert "is now Maintainer" in owner.get(gatebell.url + address).text
+    assert "now has the Maintainer role" in owner.get(gatebell.url + address).text
     # Words that are no role change nothing.
     for role in ("", "king", "99"):
         assert submit(owner, page, form, role=role).status_code == 422
@@ -187,7 +187,7 @@ def test_a_custom_role_is_given_and_taken_on_the_page(gatebell: LiveGatebell) ->
     assert answer.status_code == 302
     assert theirs.get(alerts).status_code == 200
     page = owner.get(page.url)
-    assert f"{newcomer.username} is now {role['name']} of {project}." in page.text
+    assert f"{newcomer.username} now has the {role['name']} role in {project}." in page.text
     form = form_to(page, f"/{member_id(gatebell, project, newcomer)}/role")
     assert form.value("role") == value
 

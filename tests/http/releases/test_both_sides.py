@@ -276,7 +276,7 @@ def test_a_call_is_announced_and_then_refused(world: World, change_id: str) -> N
             said = answer.json()
             assert change.replacement in (said.get("error") or said["message"])
         else:
-            assert "Put /-/ after the path of the project" in answer.text
+            assert "Insert /-/ after the path of the project" in answer.text
 
 
 @pytest.mark.parametrize("change_id", SHOWN)

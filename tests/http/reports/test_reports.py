@@ -169,7 +169,7 @@ def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
     address = f"{gatebell.url}/groups/{group}/-/on_call/reports{query}"
     page = signed_in(gatebell, owner).get(address).text
     assert f"/{night.project}/-/alerts/1" in page
-    assert f"Without {below[1]}: monitoring is turned off" in page
+    assert f"Not included: {below[1]}, because monitoring is turned off" in page
     # An archived project takes no rule.
     assert "New incident rule" not in page
     maintainer.done("POST", f"/projects/{quoted(below[0])}/unarchive", status=201)
@@ -210,7 +210,7 @@ def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: N
     # Whoever has not chosen any day yet made no mistake.
     for query, status in (("period=own", 200), ("period=own&from=today", 422)):
         missing = browser.get(f"{address}?{query}")
-        told = "Choose the first and the last day." in missing.text
+        told = "Choose a first and a last day." in missing.text
         assert (missing.status_code, told) == (status, True)
     early = browser.get(f"{address}?period=own&from=2020-01-01&until=2020-01-02")
     assert (early.status_code, "at most 90 days ago" in early.text) == (422, True)
@@ -316,7 +316,7 @@ def test_a_team_writes_down_what_it_learned_from_an_incident(
     headings = [line for line in template["text"].splitlines() if line.startswith("#")]
     assert headings == [
         *("# Outage", "## Summary", "## Impact", "## Timeline", "## What went well"),
-        *("## What went wrong", "## Where we were lucky", "## Action items"),
+        *("## What went wrong", "## Where we got lucky", "## Action items"),
     ]
     for told in (
         "Alert #1 \\=Disk \\| full started (critical)",

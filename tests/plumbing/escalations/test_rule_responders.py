@@ -25,7 +25,7 @@ from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
-_GOES_ON = ", and the escalations of its alerts go on"
+_GOES_ON = ", and the escalations of its alerts continue"
 
 
 def rule(shop: Escalated, *responders: str, quiets: bool = False) -> None:
@@ -140,13 +140,13 @@ def _discard_schedule(shop: Escalated) -> None:
             ("schedule:Empty",),
             _nothing,
             [],
-            [f"paged nobody by the rule “Outage”: nobody is on call in Empty{_GOES_ON}"],
+            [f"paged nobody for the rule “Outage”: nobody is on call in Empty{_GOES_ON}"],
         ),
         (
             ("schedule:Empty",),
             _discard_schedule,
             [],
-            [f"paged nobody by the rule “Outage”: a schedule was deleted{_GOES_ON}"],
+            [f"paged nobody for the rule “Outage”: a schedule was deleted{_GOES_ON}"],
         ),
     ],
 )
@@ -188,5 +188,5 @@ def test_somebody_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -
     assert assigned(shop) == ["eve"]
     assert not_called(shop) == [
         "eve: has no confirmed contact: not paged",
-        f"paged nobody by the rule “Outage”: no page reaches its responders{_GOES_ON}",
+        f"paged nobody for the rule “Outage”: none of its responders can be paged{_GOES_ON}",
     ]

@@ -67,7 +67,7 @@ def test_administrators_are_told_once_of_a_destination_that_fails(streams: Strea
     assert message.recipient == "root@people.example"
     assert message.subject == "Audit events cannot be delivered"
     assert "it refused the connection" in message.text
-    assert "2 events are waiting" in message.text
+    assert "Waiting events: 2." in message.text
     assert "/admin/audit_streams/" in message.text
     # The query may hold a secret of the destination.
     assert "of-the-collector" not in message.text
@@ -89,7 +89,7 @@ def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
     assert (state.backlog, state.dropped) == (1, 2)
     assert queue_administrators_mail(streams.settings, clock=lambda: streams.now) == 1
     (message,) = mails(streams)
-    assert message.subject == "Audit events were given up"
+    assert message.subject == "Audit events were discarded"
     assert "2 so far" in message.text
 
 

@@ -35,7 +35,7 @@ def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outb
     assert "Hello Älice Ünal," in text
     ends = "expires on 2026-03-06, at 12:00 UTC."
     assert f"Your personal access token “Größe ≥ 3 🚀” {ends}" in text
-    assert "It was never used." in text
+    assert "It has never been used." in text
     assert "http://localhost/-/user_settings/access_tokens" in text
 
 

@@ -68,7 +68,7 @@ def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
     assert mail.subject == "Release 16.0 on 2026-03-20 will break some of your API calls"
     assert "Hello Alice," in mail.text
     assert "* Project attribute operations_access_level removed" in mail.text
-    assert "with release 16.0, on 2026-03-20." in mail.text
+    assert "Takes effect in release 16.0 on 2026-03-20." in mail.text
     assert "Instead: Use releases_access_level, " in mail.text
     assert "nightly: 1 call, last on 2026-03-01" in mail.text
     assert "http://localhost/help/releases/operations-access-level" in mail.text

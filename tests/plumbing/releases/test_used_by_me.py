@@ -58,12 +58,10 @@ def test_a_list_has_what_the_viewer_uses(alice: FlaskClient) -> None:
 @pytest.mark.long
 def test_a_change_says_that_the_viewer_uses_it(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}/operations-access-level")
-    assert "Calls of your tokens and applications use what this changes." in page
+    assert "This change affects calls of your tokens and applications." in page
     assert 'href="/-/user_settings/api_changes#operations-access-level"' in page
-    assert "may depend on what this changes" in page_of(
-        alice, f"{PAGES}/ci-job-token-scope-enabled"
-    )
-    assert "Calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
+    assert "This change may affect calls" in page_of(alice, f"{PAGES}/ci-job-token-scope-enabled")
+    assert "calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
 
 
 @pytest.mark.long
@@ -72,8 +70,8 @@ def test_others_do_not_see_it(service: RecordedService, alice: FlaskClient) -> N
     bob = service.browser_of(service.person("bob"))
     page = page_of(bob, f"{PAGES}?used_by=me")
     assert rows_of(page) == {}
-    assert "No recorded call of your tokens and applications" in page
-    assert "Calls of your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
+    assert "No matching change affects recorded calls" in page
+    assert "calls of your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
 
 
 def test_without_a_sign_in_it_is_not_offered_and_asks_for_one(service: RecordedService) -> None:

@@ -122,7 +122,7 @@ def test_somebody_sees_what_their_tokens_and_applications_use(service: RecordedS
     assert "Project attribute operations_access_level removed" in page
     assert "PUT /api/v4/projects/:id" in page
     assert "Maybe affected" in page
-    assert "Nothing to do" in page_of(service.browser_of(bob), MINE)
+    assert "No affected calls" in page_of(service.browser_of(bob), MINE)
 
 
 @pytest.mark.long

@@ -181,7 +181,7 @@ def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
 
     answer = submit(browser, page, form_to(page, f"/{listed.id}/delete"))
     assert (
-        "is being deleted, with all its images."
+        "and all its images are being deleted."
         in browser.get(service.url + answer.headers["Location"]).text
     )
     assert "/delete" not in browser.get(page.url).text

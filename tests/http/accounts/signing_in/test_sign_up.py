@@ -144,7 +144,7 @@ def test_nobody_learns_whether_an_address_has_an_account(
     said = [words(each.get(service.url + SIGN_IN)) for each in browsers]
     assert said[0].replace(typed, "") == said[1].replace(nobody, "")
     (message,) = messages_to(service, person.email)
-    assert f"It has one already: @{person.username}." in message
+    assert f"You already have an account: @{person.username}." in message
     assert "/users/password/new" in message
     assert typed == person.email or messages_to(service, typed) == [], "only the owner is told"
     assert sign_up_links(service, person.email) == []
@@ -363,7 +363,7 @@ def test_an_export_has_the_message_without_its_link(service: LiveGatebell) -> No
     link = sign_up_link(service, person.email)
     finish(service, link, person)
     exported = str(service.cli("users", "export", person.username))
-    assert "wants to make an account" in exported
+    assert "wants to create an account" in exported
     assert link.rpartition("/")[2] not in exported
 
 
@@ -462,7 +462,7 @@ def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str)
         answer = ask_api(approving, "POST", f"/users/{number}/reject")
         assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
     assert state_of(approving, person) is None
-    assert "was not approved, and is deleted" in messages_to(approving, person.email)[0]
+    assert "was not approved and has been deleted" in messages_to(approving, person.email)[0]
     assert last_event(approving, f"deleted user {number}").kind == "user.rejected"
     answer = try_to_sign_in(approving, person.email, person.password)
     assert answer.status_code == 422

@@ -184,12 +184,12 @@ def test_a_name_that_begins_a_url_of_the_service_has_none(gatebell: LiveGatebell
     owner, boss = make_user(gatebell), administrator(gatebell)
     script, browser = script_of(gatebell, owner), signed_in(gatebell, owner)
     form = f"{gatebell.url}/projects/new"
-    assert "your own projects" in browser.get(form).text
+    assert "(personal namespace)" in browser.get(form).text
     made(boss.send("PUT", f"/users/{id_of(gatebell, owner)}", json={"username": "OAuth"}), 200)
     answer = script.send("POST", "/projects", json={"name": "Shop"})
     assert answer.status_code == 400
     assert "is reserved for the service itself" in answer.text
-    assert "You need a group" in browser.get(form).text
+    assert "you need a group" in browser.get(form).text
 
 
 @pytest.mark.long
