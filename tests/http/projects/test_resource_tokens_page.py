@@ -112,7 +112,7 @@ def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
 
     assert new.send("GET", "/user").status_code == 401
     shown = words(browser.get(gatebell.url + namespace.page))
-    assert "The token nightly is revoked." in shown
+    assert "Token nightly revoked." in shown
     assert "There are no active tokens" in shown
     dead = words(browser.get(f"{gatebell.url}{namespace.page}?state=inactive"))
     assert dead.count("nightly Revoked") == 2
