@@ -86,7 +86,7 @@ def test_no_page_takes_it_for_an_application_of_the_instance(
     assert "registered itself, not verified" in listed.text
     assert "of Gatebell itself" not in listed.text
     asked = ask(gatebell.http(), gatebell, robot)
-    assert "which registered itself and asks for access" in asked.text
+    assert "which registered itself and requests access" in asked.text
 
 
 WRONG: tuple[dict[str, Changes], ...] = (
