@@ -425,7 +425,7 @@ def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -
 
     page = at_work(approving).get(f"{approving.url}/admin/users?group=pending")
     assert person.username in page.text
-    assert "Waits for approval" in words(page)
+    assert "Pending approval" in words(page)
     assert press(approving, f"/admin/users/{id_of(approving, person)}", "/approve").is_redirect
     assert last_event(approving, person.username).kind == "user.approved"
     assert "was approved. Sign in:" in messages_to(approving, person.email)[0]
