@@ -88,7 +88,7 @@ def test_an_application_that_is_not_trusted_asks_in_the_name_of_the_instance(
 ) -> None:
     plain = credentials_on(next_page(gatebell, register(gatebell)))
     page = ask(signed_in(gatebell, alice(gatebell)), gatebell, plain)
-    assert "An application of Gatebell itself" in page.text
+    assert "Managed by Gatebell" in page.text
     assert root(gatebell).username not in page.text
 
 

@@ -312,7 +312,7 @@ def test_an_application_for_devices_alone_needs_no_redirect_uri(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     page = follow(gatebell, browser, register(gatebell, browser, redirect_uris=""))
-    assert "None: users cannot sign in with it in the browser" in page.text
+    assert "None. Users cannot sign in with this application in a browser" in page.text
     telly = credentials_on(page)
     told = codes(gatebell, telly, client_secret=telly.secret)
     visitor = signed_in(gatebell, alice(gatebell))
