@@ -178,7 +178,7 @@ def test_a_deleted_application_is_gone(gatebell: LiveGatebell, wiki: ClientCrede
     pair = pair_in(redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]))
     address = f"{PAGES}/{wiki.id}/delete"
     assert "2 active tokens" not in at_work(gatebell).get(gatebell.url + address).text
-    assert "1 active token of 1 person" in at_work(gatebell).get(gatebell.url + address).text
+    assert "1 active token of 1 user" in at_work(gatebell).get(gatebell.url + address).text
     assert press(gatebell, address, "/delete").status_code == 302
     assert at_work(gatebell).get(f"{gatebell.url}{PAGES}/{wiki.id}").status_code == 404
     headers = {"Authorization": f"Bearer {pair.access}"}

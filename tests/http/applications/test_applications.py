@@ -378,12 +378,12 @@ def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
     refresh(gatebell, client, first)
 
     assert "Last used just now" in words(owners.get(page))
-    assert "2 users authorized it; it has 2 active tokens" in words(owners.get(page))
+    assert "2 users authorized the application, which has 2 active tokens" in words(owners.get(page))
     row = words(owners.get(gatebell.url + PAGES))
     assert re.search(r"Deploy Board .* 2 2 just now", row), row
 
     assert revoke(gatebell, client, second).status_code == 200
-    assert "2 users authorized it; it has 1 active token" in words(owners.get(page))
+    assert "2 users authorized the application, which has 1 active token" in words(owners.get(page))
     mine = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     assert "Approval remembered" in mine.text  # it asked for no token since, and need not ask
 
@@ -416,4 +416,4 @@ def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
     assert post_token(gatebell, form).status_code == 200
 
     shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
-    assert "1 user authorized it; it has 1 active token" in shown
+    assert "1 user authorized the application, which has 1 active token" in shown

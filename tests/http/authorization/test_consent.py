@@ -284,7 +284,7 @@ def test_a_second_click_leads_to_the_first_code(
     assert [each.headers["Location"] for each in again] == [first.headers["Location"]] * 2
     assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
     too_late = decide(browser, page)
-    assert (too_late.status_code, "Request already answered" in too_late.text) == (200, True)
+    assert (too_late.status_code, "already answered" in too_late.text) == (200, True)
 
 
 def test_a_second_click_on_cancel_leads_to_the_first_answer(visit: Visit) -> None:
@@ -292,7 +292,7 @@ def test_a_second_click_on_cancel_leads_to_the_first_answer(visit: Visit) -> Non
     first = visit.decide(page, "cancel")
     assert visit.decide(page, "cancel").headers["Location"] == first.headers["Location"]
     changed_mind = visit.decide(page)
-    assert (changed_mind.status_code, "Request already answered" in changed_mind.text) == (200, True)
+    assert (changed_mind.status_code, "already answered" in changed_mind.text) == (200, True)
 
 
 def test_a_form_that_is_an_hour_old_leads_back_to_its_question(visit: Visit) -> None:
