@@ -41,7 +41,7 @@ def retry(contact_id: int) -> ResponseReturnValue:
 def queue_again(message_id: int) -> ResponseReturnValue:
     """Queue a failed message again."""
     if send_again(work(), message_id):
-        flash("The message is being sent again, without alerts that need no attention any more.")
+        flash("The message is being sent again, without alerts that no longer need attention.")
     else:
         flash("This message has not failed or is already being sent.", "warning")
     return redirect(url_for("admin.notifications.index"))

@@ -284,7 +284,7 @@ def forget_setting(work: Work, name: str) -> dict[str, Any]:
     )
     value = getattr(services().live_settings.environment, setting.name)
     if gone is not None:
-        _take_up(work, setting.name, before=before, after=value, back="to what the start gives")
+        _take_up(work, setting.name, before=before, after=value, back="to the environment or default")
     return {"name": setting.name, "value": value}
 
 

@@ -378,7 +378,8 @@ def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
     refresh(gatebell, client, first)
 
     assert "Last used just now" in words(owners.get(page))
-    assert "2 users authorized the application, which has 2 active tokens" in words(owners.get(page))
+    shown = words(owners.get(page))
+    assert "2 users authorized the application, which has 2 active tokens" in shown
     row = words(owners.get(gatebell.url + PAGES))
     assert re.search(r"Deploy Board .* 2 2 just now", row), row
 
