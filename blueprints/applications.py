@@ -121,14 +121,14 @@ class ApplicationPages:
         """Revoke the older of two secrets."""
         self.get(application_id)
         actions.end_secret(work(), application_id, secret_id)
-        flash("The older secret no longer works.")
+        flash("Old secret revoked.")
         return self._back_to(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
         """Revoke the access tokens that have removed scopes."""
         self.get(application_id)
         ended = actions.end_removed_scopes(work(), application_id)
-        flash(f"{pluralize(ended.tokens, 'access token')} ended. Applications can refresh them.")
+        flash(f"{pluralize(ended.tokens, 'access token')} revoked. Applications can refresh them.")
         return self._back_to(application_id)
 
     def delete(self, application_id: int) -> ResponseReturnValue:

@@ -113,7 +113,7 @@ class TokenPages(ABC, Generic[TokenForm]):
 
     def revoke(self, token_id: int) -> ResponseReturnValue:
         """Revoke a token."""
-        flash(f"The token {self.end(token_id).name} is revoked.")
+        flash(f"Token {self.end(token_id).name} revoked.")
         return redirect(self.url("index"))
 
     def _count(self, *, is_active: bool) -> int:

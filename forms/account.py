@@ -28,11 +28,11 @@ from forms.signing_in import CodeForm
 class _AccountFields(Form):
     """The fields that new and existing accounts share."""
 
-    username = Line("User name", DataRequired("Enter the name to sign in with."))
+    username = Line("User name", DataRequired("Enter a user name."))
     email = EmailLine(
-        "E-mail address",
-        DataRequired("Enter their e-mail address."),
-        at_most(255, "An e-mail address"),
+        "Email address",
+        DataRequired("Enter an email address."),
+        at_most(255, "An email address"),
     )
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
 
@@ -86,10 +86,10 @@ class ProfileForm(Form):
 
     name = Line(
         "Name",
-        DataRequired("Enter a name that people can call you by."),
+        DataRequired("Enter your name."),
         at_most(LONGEST_NAME, "A name"),
     )
-    email = EmailLine("E-mail address", DataRequired("Enter your e-mail address."))
+    email = EmailLine("Email address", DataRequired("Enter your email address."))
 
     time_zone = TimeZoneField()
     current_password = PasswordField("Current password")
@@ -124,7 +124,7 @@ class NewPasswordForm(Form):
 class OwnAccountForm(NewPasswordForm):
     """The form for a new account whose email address is already confirmed."""
 
-    username = Line("User name", DataRequired("Enter the name to sign in with."))
+    username = Line("User name", DataRequired("Enter a user name."))
     name = Line("Name", at_most(LONGEST_NAME, "A name"))
 
     fields_of: ClassVar[Mapping[str, str]] = {"password": "new_password"}
@@ -143,7 +143,7 @@ class PasskeyNameForm(Form):
 
     name = Line(
         "Name",
-        DataRequired("Enter a name to recognize the passkey by."),
+        DataRequired("Enter a name for the passkey."),
         at_most(LONGEST_PASSKEY_NAME, "A name"),
     )
 
@@ -181,7 +181,7 @@ class ErasureForm(Form):
     def validate_confirmation(self, field: StringField) -> None:
         """Compare the entered text with the user name."""
         if (field.data or "").lower() != self.username.lower():
-            raise ValidationError(f"This is not the user name {self.username}.")
+            raise ValidationError(f"The user name does not match {self.username}.")
 
     @property
     def body(self) -> ErasureBody:

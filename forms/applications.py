@@ -14,7 +14,7 @@ from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 from forms.base import Form, Line, at_most
 
-_DAYS = NumberRange(1, 3650, message="Enter 1 to 3650 days, or nothing.")
+_DAYS = NumberRange(1, 3650, message="Enter 1 to 3650 days, or leave this empty.")
 
 
 class ApplicationForm(Form):
@@ -28,13 +28,15 @@ class ApplicationForm(Form):
     require_pkce = BooleanField("Require PKCE")
     refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
     require_dpop = BooleanField("Tokens bound to a key (DPoP)")
-    omit_iss = BooleanField("Written for GitLab: send no iss")
+    omit_iss = BooleanField("GitLab compatibility (omit iss)")
     service_account = BooleanField("Service account")
     jwks = TextAreaField("Public keys")
     backchannel_logout_uri = Line("Back-channel logout URL")
     allowed_groups = TextAreaField("Groups")
-    refresh_idle_days = IntegerField("Days until an unused refresh token ends", [_DAYS, Optional()])
-    refresh_longest_days = IntegerField("Days until refreshing ends", [_DAYS, Optional()])
+    refresh_idle_days = IntegerField(
+        "Days until an unused refresh token expires", [_DAYS, Optional()]
+    )
+    refresh_longest_days = IntegerField("Days until all refresh tokens expire", [_DAYS, Optional()])
     scopes = SelectMultipleField(
         "Scopes",
         choices=[(name, BY_NAME[name].title) for name in REGISTRABLE if name != ADMIN_MODE],

@@ -14,19 +14,19 @@ from forms.base import Form, Line, at_most
 class IdentityProviderForm(Form):
     """The form for an identity provider."""
 
-    title = Line("Title", DataRequired("Enter what people call it."), at_most(100, "A title"))
-    issuer = Line("Issuer", DataRequired("Enter the URL of its issuer."))
-    client_id = Line("Client ID", DataRequired("Enter the ID that it gave this service."))
+    title = Line("Title", DataRequired("Enter a title."), at_most(100, "A title"))
+    issuer = Line("Issuer", DataRequired("Enter the URL of the issuer."))
+    client_id = Line("Client ID", DataRequired("Enter the client ID that the provider issued."))
     client_secret = PasswordField("Client secret", validators=[Optional()])
     scopes = Line("Scopes", DataRequired("Enter the scopes."))
-    active = BooleanField("People can sign in through it", default=True)
+    active = BooleanField("Users can sign in with this provider", default=True)
     creates_accounts = BooleanField("Create accounts at the first sign-in")
-    email_domains = Line("Allowed e-mail domains")
-    vouches_for_email = BooleanField("Take its e-mail addresses for verified")
+    email_domains = Line("Allowed email domains")
+    vouches_for_email = BooleanField("Treat its email addresses as verified")
     trusts_second_factor = BooleanField("Trust its second factor")
-    groups_claim = Line("Claim of groups")
+    groups_claim = Line("Groups claim")
     group_roles = TextAreaField("Roles by group")
-    administrators_group = Line("Group of administrators")
+    administrators_group = Line("Administrator group")
 
     @classmethod
     def of_provider(cls, provider: IdentityProvider) -> Self:
@@ -53,7 +53,7 @@ class NewIdentityProviderForm(IdentityProviderForm):
 
     slug = Line("Name in URLs", DataRequired("Enter a name for URLs."))
     client_secret = PasswordField(
-        "Client secret", validators=[InputRequired("Enter the secret that it gave this service.")]
+        "Client secret", validators=[InputRequired("Enter the secret that the provider issued.")]
     )
 
     @classmethod

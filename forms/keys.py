@@ -8,7 +8,7 @@ from domain.registry.types import NewRegistryKey
 from forms.base import Form
 
 _WORDS = {
-    KeyRotation.AFTER_NOTICE: "In one hour, when all clients can have fetched it",
+    KeyRotation.AFTER_NOTICE: "In one hour, when all clients have had time to fetch it",
     KeyRotation.AT_ONCE: "Immediately",
     KeyRotation.OLD_KEYS_LEAKED: "Immediately, and delete the old keys",
 }
@@ -30,7 +30,7 @@ _CHOICES = {
     "day": ("In 24 hours", 24),
     "week": ("In 7 days", 168),
     "now": ("Immediately", 0),
-    "leaked": ("Immediately, and withdraw the former keys", 0),
+    "leaked": ("Immediately, and revoke the previous keys", 0),
 }
 
 

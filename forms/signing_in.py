@@ -13,9 +13,9 @@ class ForgottenPasswordForm(Form):
     """The form that requests a password reset."""
 
     login = Line(
-        "User name or e-mail address",
-        DataRequired("Enter your user name or e-mail address."),
-        at_most(320, "A user name or e-mail address"),
+        "User name or email address",
+        DataRequired("Enter your user name or email address."),
+        at_most(320, "A user name or email address"),
     )
 
 
@@ -23,9 +23,9 @@ class SignUpForm(Form):
     """The form for the email address of a new account."""
 
     email = EmailLine(
-        "E-mail address",
-        DataRequired("Enter your e-mail address."),
-        at_most(255, "An e-mail address"),
+        "Email address",
+        DataRequired("Enter your email address."),
+        at_most(255, "An email address"),
     )
 
 

@@ -58,7 +58,7 @@ def change_url(stream_id: int) -> ResponseReturnValue:
     )
     if changed is None:
         return _show_page(stream_id, form=form)
-    flash("URL saved. Events are now sent there.")
+    flash("URL saved. Events are now sent to the new URL.")
     return _back_to(stream_id)
 
 
@@ -89,7 +89,7 @@ def send_test_event(stream_id: int) -> ResponseReturnValue:
 def pause(stream_id: int) -> ResponseReturnValue:
     """Stop sending to a destination."""
     actions.pause_stream(work(), stream_id)
-    flash("Paused. Events are kept until you resume.")
+    flash("Destination paused. Events are queued until you resume.")
     return _back_to(stream_id)
 
 
@@ -98,7 +98,7 @@ def pause(stream_id: int) -> ResponseReturnValue:
 def resume(stream_id: int) -> ResponseReturnValue:
     """Resume sending, starting with the queued events."""
     actions.resume_stream(work(), stream_id)
-    flash("Waiting events are being sent.")
+    flash("Queued events are being sent.")
     return _back_to(stream_id)
 
 
@@ -107,7 +107,7 @@ def resume(stream_id: int) -> ResponseReturnValue:
 def delete(stream_id: int) -> ResponseReturnValue:
     """Delete a destination and its queued events."""
     removed = actions.delete_stream(work(), stream_id)
-    flash(f"The destination {removed.shown_url} was deleted.")
+    flash(f"Destination {removed.shown_url} deleted.")
     return redirect(url_for("admin.audit_streams.index"))
 
 

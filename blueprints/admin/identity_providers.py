@@ -90,7 +90,7 @@ def test_connection(provider_id: int) -> ResponseReturnValue:
 def delete(provider_id: int) -> ResponseReturnValue:
     """Delete an identity provider."""
     removed = actions.delete_provider(work(), provider_id)
-    flash(f"The identity provider {removed.title} was deleted.")
+    flash(f"Identity provider {removed.title} deleted.")
     return redirect(url_for("admin.identity_providers.index"))
 
 

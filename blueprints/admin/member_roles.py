@@ -28,19 +28,19 @@ class Choice(NamedTuple):
 
 _WORDS = {
     Ability.READ_CODE: ("Read code", "Clone and fetch a private project."),
-    Ability.READ_ALERTS: ("See alerts", "With silences and maintenance windows."),
+    Ability.READ_ALERTS: ("See alerts", "Includes silences and maintenance windows."),
     Ability.ADMIN_ALERTS: (
         "Handle alerts",
-        "Acknowledge, resolve, assign, comment on and silence them. Includes seeing them.",
+        "Acknowledge, resolve, assign, comment on and silence alerts. Includes seeing them.",
     ),
-    Ability.READ_ENVIRONMENTS: ("See environments", "With deployments, through the API."),
+    Ability.READ_ENVIRONMENTS: ("See environments", "Includes deployments, through the API."),
     Ability.ADMIN_ENVIRONMENTS: (
         "Manage environments",
-        "Create, change and delete them. Includes seeing them.",
+        "Create, change and delete environments. Includes seeing them.",
     ),
     Ability.ADMIN_INTEGRATIONS: (
         "Manage integrations",
-        "With their keys, deliveries and test alerts.",
+        "Includes their keys, deliveries and test alerts.",
     ),
 }
 
@@ -60,7 +60,7 @@ def new() -> ResponseReturnValue:
     made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
     if made is None:
         return _form_page(form)
-    flash(f"Role “{made.name}” created. Give it to members on the page Members.")
+    flash(f"Role “{made.name}” created. Assign it on the Members page of a group or project.")
     return redirect(url_for("admin.member_roles.index"))
 
 
@@ -87,7 +87,11 @@ def _page(*, problem: str = "") -> ResponseReturnValue:
 
 def _form_page(form: MemberRoleForm) -> ResponseReturnValue:
     choices = [
-        Choice(each.value, title, f"{words} {LEAST_ROLES[each].label}s and above can anyway.")
+        Choice(
+            each.value,
+            title,
+            f"{words} {LEAST_ROLES[each].label}s and above always have this permission.",
+        )
         for each, (title, words) in _WORDS.items()
     ]
     return form_page("admin/member_roles/new.html", form, choices=choices)

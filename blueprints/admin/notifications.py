@@ -28,9 +28,9 @@ def index() -> ResponseReturnValue:
 def retry(contact_id: int) -> ResponseReturnValue:
     """Retry a failing contact immediately."""
     if try_now(work(), contact_id):
-        flash("Trying now. Reload this page in a moment to see the result.")
+        flash("Retrying now. Reload this page in a moment to see the result.")
     else:
-        flash("Nothing is waiting for this contact.", "warning")
+        flash("No message is waiting for this contact.", "warning")
     return redirect(url_for("admin.notifications.index"))
 
 
@@ -41,7 +41,7 @@ def retry(contact_id: int) -> ResponseReturnValue:
 def queue_again(message_id: int) -> ResponseReturnValue:
     """Queue a failed message again."""
     if send_again(work(), message_id):
-        flash("The message is being sent again, with what is still true.")
+        flash("The message is being sent again, without alerts that no longer need attention.")
     else:
-        flash("This message has not failed, or is already being sent.", "warning")
+        flash("This message has not failed or is already being sent.", "warning")
     return redirect(url_for("admin.notifications.index"))

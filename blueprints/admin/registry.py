@@ -30,7 +30,7 @@ def rotate() -> ResponseReturnValue:
     form = RegistryKeyForm()
     if form.carry_out(lambda: rotate_key(work(), form.key)) is None:
         return _page(form)
-    flash("Key created. Give the new certificates to every registry, and restart it.")
+    flash("Key created. Install the new certificates in every registry, then restart it.")
     return redirect(url_for("admin.registry.index"))
 
 

@@ -120,7 +120,7 @@ def edit(user_id: int) -> ResponseReturnValue:
     form = AccountChangeForm(obj=account)
     after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
     if after is not None and vars(after) == vars(account):
-        flash("Nothing was changed.", "info")
+        flash("No changes.", "info")
         return _back_to(user_id)
     if after is not None:
         return _done(after, f"Account {after.username} saved.")
@@ -140,7 +140,7 @@ def verify_address(user_id: int) -> ResponseReturnValue:
     is_new, account = actions.vouch_for(work(), user_id), actions.show_account(work(), user_id)
     if is_new:
         return _done(account, f"{account.email} is marked as verified.")
-    flash("The address is verified already.", "info")
+    flash("The address is already verified.", "info")
     return _back_to(user_id)
 
 
@@ -148,7 +148,7 @@ def verify_address(user_id: int) -> ResponseReturnValue:
 @administrator
 def verify_addresses() -> ResponseReturnValue:
     """Mark the email addresses of all accounts as verified."""
-    flash(f"E-mail addresses marked as verified: {vouch_for_all(work())}.")
+    flash(f"Email addresses marked as verified: {vouch_for_all(work())}.")
     return redirect(url_for("admin.users.index"))
 
 
@@ -157,7 +157,7 @@ def verify_addresses() -> ResponseReturnValue:
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Confirm the new email address that a user has requested."""
     done = confirm_waiting(work(), user_id, request.form.get("email", ""))
-    flash(f"{done.email} is confirmed.")
+    flash(f"Email address {done.email} confirmed.")
     return _back_to(user_id)
 
 
@@ -166,7 +166,7 @@ def confirm_address(user_id: int) -> ResponseReturnValue:
 def approve(user_id: int) -> ResponseReturnValue:
     """Approve an account that is waiting for approval."""
     sign_up.approve_user(work(), user_id)
-    flash("The account is approved.")
+    flash("Account approved.")
     return _back_to(user_id)
 
 
@@ -175,7 +175,7 @@ def approve(user_id: int) -> ResponseReturnValue:
 def reject(user_id: int) -> ResponseReturnValue:
     """Reject an account that is waiting for approval, and delete it."""
     sign_up.reject_user(work(), user_id)
-    flash("The account is rejected and deleted.")
+    flash("Account rejected and deleted.")
     return redirect(url_for("admin.users.index", group="pending"))
 
 
@@ -246,7 +246,7 @@ def remove_second_factors(user_id: int) -> ResponseReturnValue:
 def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
     """Disconnect an account from an identity provider."""
     user = disconnect_user(work(), user_id, provider)
-    return _done(user, f"{user.username} can no longer sign in through this provider.")
+    return _done(user, f"{user.username} can no longer sign in with this provider.")
 
 
 @users.post("/<int:user_id>/make_administrator")

@@ -20,12 +20,12 @@ def host_metrics(settings: Settings) -> Iterator[Gauge]:
     if not settings.counts_on_host:
         yield Gauge(
             "gatebell_rate_limit_store_up",
-            "Whether the shared store of rate limits answers.",
+            "Whether the shared store of rate limits responds.",
             int(is_answering(limiter.storage)),
         )
     yield Gauge(
         "gatebell_configuration_warnings",
-        "Settings that weaken security, and variables that look like settings and are ignored.",
+        "Number of settings that weaken security, and of ignored variables that look like one.",
         len([*security_warnings(settings), *misspelt_in_environment()]),
     )
 

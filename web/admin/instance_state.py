@@ -137,7 +137,7 @@ def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
     return (
         Gauge(
             "gatebell_ready",
-            "Whether requests can be served, and why not; see /readyz.",
+            "Whether requests can be served, with the reason if not; see /readyz.",
             int(problem is None),
             {"reason": problem or "ok"},
         ),
@@ -153,17 +153,17 @@ def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
         ),
         Gauge(
             "gatebell_worker_last_seen_timestamp_seconds",
-            "When a background worker last reported, which each does once a minute; 0 if never.",
+            "Time of the last heartbeat of a background worker, sent once a minute; 0 if never.",
             _timestamp(worker_seen_at()),
         ),
         Gauge(
             "gatebell_prune_last_started_timestamp_seconds",
-            "When pruning began last, which it does every ten minutes; 0 if never.",
+            "Time of the last start of pruning, which runs every ten minutes; 0 if never.",
             _timestamp(_last_turn(PRUNE)),
         ),
         Gauge(
             "gatebell_database_pool_size",
-            "Connections to the database of each of the two pools of a web process.",
+            "Number of database connections in each of the two pools of a web process.",
             settings().database_pool_size,
         ),
     )
@@ -216,23 +216,23 @@ def job_metrics() -> Sequence[Gauge]:
     return (
         Gauge(
             "gatebell_backup_last_success_timestamp_seconds",
-            "When `gatebell backup` last succeeded; 0 if never.",
+            "Time of the last successful `gatebell backup`; 0 if never.",
             _timestamp(state.succeeded_at),
         ),
         Gauge(
             "gatebell_backup_last_success_bytes",
-            "Size of the last backup that succeeded; 0 if there is none.",
+            "Size of the last successful backup; 0 if there is none.",
             state.bytes or 0,
         ),
         Gauge(
             "gatebell_backup_last_failure_timestamp_seconds",
-            "When `gatebell backup` last failed; 0 if never.",
+            "Time of the last failed `gatebell backup`; 0 if never.",
             _timestamp(state.failed_at),
         ),
         *(
             Gauge(
                 "gatebell_task_last_failure_timestamp_seconds",
-                "When a job of the worker last failed.",
+                "Time of the last failure of a job of the worker.",
                 each.failed_at.timestamp(),
                 {"task": each.name},
             )
@@ -248,9 +248,9 @@ def webhook_metrics() -> Sequence[Gauge]:
         return ()
     waited = _age(found.oldest, now())
     return (
-        Gauge("gatebell_webhook_backlog_deliveries", "Deliveries that wait.", found.deliveries),
-        Gauge("gatebell_webhook_backlog_age_seconds", "How long the oldest has waited.", waited),
-        Gauge("gatebell_webhook_failing_endpoints", "Webhooks that failed last.", found.failing),
+        Gauge("gatebell_webhook_backlog_deliveries", "Waiting deliveries.", found.deliveries),
+        Gauge("gatebell_webhook_backlog_age_seconds", "Age of the oldest delivery.", waited),
+        Gauge("gatebell_webhook_failing_endpoints", "Webhooks that are failing.", found.failing),
         Gauge("gatebell_webhook_paused_endpoints", "Webhooks paused by failures.", found.paused),
     )
 
@@ -262,7 +262,7 @@ def integration_metrics() -> Sequence[Gauge]:
     )
     if found is None:
         return ()
-    words = "Integrations that worked and have rejected all requests for ten minutes or longer."
+    words = "Integrations that worked before and have rejected all requests for ten minutes."
     return (Gauge("gatebell_integrations_rejecting", words, found),)
 
 
@@ -272,15 +272,15 @@ def mail_metrics() -> Sequence[Gauge]:
     if mail is None:
         return ()
     return (
-        Gauge("gatebell_mail_queue_messages", "E-mail that waits to be sent.", mail.waiting),
+        Gauge("gatebell_mail_queue_messages", "Emails that wait to be sent.", mail.waiting),
         Gauge(
             "gatebell_mail_queue_age_seconds",
-            "How long the oldest has waited.",
+            "Age of the oldest waiting email.",
             _age(mail.oldest_at, now()),
         ),
         Gauge(
             "gatebell_mail_failing_messages",
-            "E-mail that waits because an attempt has failed.",
+            "Emails that wait for another attempt.",
             mail.failing,
         ),
     )

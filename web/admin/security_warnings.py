@@ -66,22 +66,22 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "base_url",
         _is_in_the_clear,
-        "begins with http: passwords, codes and tokens are sent unencrypted.",
+        "starts with http: passwords, codes and tokens are sent unencrypted.",
     ),
     (
         "database_url",
         _is_database_unverified,
-        "has no sslmode=verify-full: the connection may be unencrypted, or lead to an impostor.",
+        "has no sslmode=verify-full: the connection may be unencrypted, or go to an impostor.",
     ),
     (
         "ratelimit_storage_uri",
         _is_store_in_the_clear,
-        "begins with redis: the password and the counters are sent unencrypted; rediss: encrypts.",
+        "starts with redis: the password and the counters are sent unencrypted. Use rediss:.",
     ),
     (
         "access_token_lifetime_seconds",
         lambda settings: settings.access_token_lifetime_seconds > _LONG_SECONDS,
-        "is more than a day: a stolen access token stays valid that long.",
+        "is more than a day: a stolen access token stays valid for this long.",
     ),
     (
         "personal_access_token_lifetime_days",
@@ -101,17 +101,17 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "sign_up",
         lambda settings: settings.sign_up == OPEN and not settings.sign_up_email_domains,
-        "is open to all e-mail addresses: anybody who reaches the service can get an account.",
+        "allows all email addresses: anyone who can reach this instance can create an account.",
     ),
     (
         "sign_up",
         lambda settings: settings.sign_up != sign_up_policy(settings).mode,
-        "has no effect: it needs MAIL_URL, and domains needs SIGN_UP_EMAIL_DOMAINS as well.",
+        "has no effect: it requires MAIL_URL, and domains also requires SIGN_UP_EMAIL_DOMAINS.",
     ),
     (
         "invitations_create_accounts",
         lambda settings: settings.invitations_create_accounts,
-        "is on: every user can let in others, with any e-mail address.",
+        "is on: every user can invite new users with any email address.",
     ),
     (
         "api_rate_limit",
@@ -126,12 +126,12 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "metrics_networks",
         lambda settings: not settings.metrics_token and "/0" in settings.metrics_networks,
-        "contains all addresses: anyone who can reach the service can read /metrics.",
+        "contains all addresses: anyone who can reach this instance can read /metrics.",
     ),
     (
         "log_level",
         lambda settings: settings.log_level == "DEBUG",
-        "is DEBUG, which is for troubleshooting only.",
+        "is DEBUG. Use this level only for troubleshooting.",
     ),
 )
 

@@ -284,7 +284,8 @@ def forget_setting(work: Work, name: str) -> dict[str, Any]:
     )
     value = getattr(services().live_settings.environment, setting.name)
     if gone is not None:
-        _take_up(work, setting.name, before=before, after=value, back="to what the start gives")
+        source = "to the environment or default"
+        _take_up(work, setting.name, before=before, after=value, back=source)
     return {"name": setting.name, "value": value}
 
 

@@ -41,5 +41,5 @@ def revoke(application_id: int) -> ResponseReturnValue:
 def revoke_passwords() -> ResponseReturnValue:
     """Revoke all tokens from password grants without an application."""
     revoke_tokens_of_passwords(work())
-    flash("Tokens from password sign-ins are revoked.")
+    flash("Tokens from password sign-ins revoked.")
     return redirect(url_for("authorized_applications.index"))

@@ -41,7 +41,7 @@ def show(token: str) -> ResponseReturnValue:
 @signed_in
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the address of a link."""
-    flash(f"{domain.confirm(work(), token).email} is confirmed.")
+    flash(f"Email address {domain.confirm(work(), token).email} confirmed.")
     return redirect(url_for("account.profile"))
 
 
@@ -51,7 +51,7 @@ def send_link() -> ResponseReturnValue:
     """Send a new link to the unconfirmed address, or to the account's own address."""
     with refusals_shown(TooManyAttemptsError):
         domain.send_link(work())
-        flash("A new link is on its way. Earlier ones do not work any more.")
+        flash("A new link was sent. Earlier links no longer work.")
     return redirect(url_for("account.profile"))
 
 
@@ -60,5 +60,5 @@ def send_link() -> ResponseReturnValue:
 def cancel() -> ResponseReturnValue:
     """Keep the current address and discard the unconfirmed one."""
     if domain.keep_address(work()):
-        flash("Your e-mail address stays as it is.")
+        flash("Your email address was not changed.")
     return redirect(url_for("account.profile"))

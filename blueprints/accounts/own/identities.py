@@ -27,7 +27,7 @@ def show(slug: str) -> ResponseReturnValue:
     known = connections_of(get_current_user().id, db.session())
     provider = next((each for each in known if each.slug == slug), None)
     if provider is None or provider.identity_id is not None:
-        raise NotFoundError("There is nothing to connect here.")
+        raise NotFoundError("There is no identity provider to connect here.")
     return render_template("identities/connect.html", provider=provider)
 
 
@@ -48,7 +48,7 @@ def remove(identity_id: int) -> ResponseReturnValue:
     """Disconnect the user's account from an identity provider."""
     try:
         title = disconnect(work(), get_current_user().sign_in_id, identity_id)
-        flash(f"Your account is no longer connected with {title}.")
+        flash(f"Your account is no longer connected to {title}.")
     except ConflictError as error:
         flash(str(error), "warning")
     return redirect(url_for("account.security"))

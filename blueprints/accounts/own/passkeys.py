@@ -105,7 +105,7 @@ def remove(passkey_id: int) -> ResponseReturnValue:
     if is_confirmed(form):
         own_account.remove_passkey(work(), passkey_id)
         renew_this_sign_in()
-        flash("Passkey removed. You can delete it from your device, too.")
+        flash("Passkey removed. You can also delete it from your device.")
         return redirect(url_for("account.security"))
     return form_page("passkeys/remove.html", form, passkey=passkey)
 

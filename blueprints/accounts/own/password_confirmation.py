@@ -14,8 +14,8 @@ from web.extensions import db
 from web.services import now, services
 
 SomeForm = TypeVar("SomeForm", bound=PasswordConfirmationForm | ProfileForm)
-_WRONG_PASSWORD = "Wrong current password."  # noqa: S105 - a sentence
-_OLD_SIGN_IN = "Sign in again to confirm that it is you, then repeat this."
+_WRONG_PASSWORD = "The current password is incorrect."  # noqa: S105 - a sentence
+_OLD_SIGN_IN = "Sign in again to confirm that it is you, then try again."
 
 
 def without_missing_password(form: SomeForm) -> SomeForm:

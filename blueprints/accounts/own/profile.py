@@ -45,7 +45,7 @@ def profile() -> ResponseReturnValue:
     has_new_address = form.carry_out(lambda: _change_profile(form))
     if has_new_address is None:
         return _profile_page(form)
-    more = " Your new address has to be confirmed." if has_new_address else ""
+    more = " Your new email address has to be confirmed." if has_new_address else ""
     flash(f"Profile saved.{more}")
     return redirect(url_for("account.profile"))
 
@@ -54,7 +54,7 @@ def _change_profile(form: ProfileForm) -> bool:
     change, user = form.read(ProfileBody), get_current_user().user
     has_new_address = checked_email(change.email) != user.email
     if has_new_address and not is_current_password(password_in(form)):
-        entered = "Enter your current password to change the e-mail address."
+        entered = "Enter your current password to change the email address."
         message = entered if user.has_password else refusal()
         raise InvalidError(message, field="current_password")
     return own_account.change_own_profile(work(), change)
@@ -84,9 +84,8 @@ def security() -> ResponseReturnValue:
     if not is_done:
         return _security_page(form)
     renew_this_sign_in()
-    others = ["browsers"]
-    others += ["applications"] if form.end_applications.data else []
-    flash(f"Your password is changed. All your other {' and '.join(others)} are signed out.")
+    more = " All authorized applications were revoked." if form.end_applications.data else ""
+    flash(f"Password changed. You were signed out of all other browsers.{more}")
     return redirect(take_page())
 
 

@@ -98,9 +98,9 @@ def download_recovery_codes() -> ResponseReturnValue:
     """
     codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]
     lines = (
-        f"Recovery codes of {get_current_user().username} for {settings().instance_name}",
+        f"Recovery codes of {get_current_user().username} at {settings().instance_name}",
         settings().base_url,
-        "Each can be used once instead of your authenticator app or passkey.",
+        "Each code can be used once instead of your authenticator app or passkey.",
         "",
         *codes[: recovery_codes.HOW_MANY],
     )

@@ -186,7 +186,7 @@ def finish_adding_factor(name: str, codes: Sequence[str]) -> ResponseReturnValue
     renew_this_sign_in()
     if codes:
         return to_recovery_codes(codes)
-    flash(f"The {name} is ready: use it when you sign in.")
+    flash(f"The {name} was added. Use it when you sign in.")
     return redirect(take_page())
 
 

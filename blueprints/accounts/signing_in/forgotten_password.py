@@ -24,7 +24,7 @@ from web.services import settings
 forgotten_password = PageBlueprint("forgotten_password", __name__, url_prefix="/users/password")
 
 _SENT = (
-    "If there is such an account, a link is on its way to its e-mail address. It works for an hour."
+    "If this account exists, a link was sent to its email address. The link is valid for one hour."
 )
 
 
@@ -76,7 +76,7 @@ def set_password(sealed: str) -> ResponseReturnValue:
         return _begin_again(error)
     if not is_done:
         return _page(form, sealed, account)
-    flash(f"The password of @{account.username} is changed. Sign in with the new one.")
+    flash(f"Password of @{account.username} changed. Sign in with your new password.")
     return redirect(url_for("sessions.sign_in"))
 
 
@@ -95,7 +95,7 @@ def _opened(sealed: str) -> tuple[int, str]:
             sealed, purpose=password_reset.SEALED_FOR, lifetime=password_reset.LINK_LIFETIME
         )
     except BrokenSealError as error:
-        message = "This link has expired, or it is incomplete. Ask for a new one."
+        message = "This link has expired or is incomplete. Request a new one."
         raise NotFoundError(message) from error
     return int(user_id), str(stamp)
 

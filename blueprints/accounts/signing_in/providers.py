@@ -50,7 +50,7 @@ def callback(slug: str) -> ResponseReturnValue:
     try:
         if asked.sign_in_id is None:
             return complete(finish(work(), asked, response), next_page)
-        flash(f"Your account is connected with {connect(work(), asked, response)}.")
+        flash(f"Your account is connected to {connect(work(), asked, response)}.")
     except ProviderError as error:
         return _trouble(error, slug, next_page)
     except ConflictError as error:

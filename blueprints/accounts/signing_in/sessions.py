@@ -38,7 +38,7 @@ from web.services import settings, sign_up_policy
 
 sessions = PageBlueprint("sessions", __name__, url_prefix="/users", leads_to_applications=True)
 
-WRONG = "Wrong user name or password."
+WRONG = "Incorrect user name or password."
 #: Purpose of the passkey challenges of this page.
 _PURPOSE = "sign in"
 
@@ -120,7 +120,7 @@ def go_on(handle: str) -> ResponseReturnValue:
     """Redirect to the page stored under a handle because its URL is long."""
     address = own_page(find_address(handle) or "")
     if not address:
-        flash("The page that you asked for was kept for an hour. Open it again.", "warning")
+        flash("This link was valid for one hour and has expired. Open the page again.", "warning")
     return redirect(address or url_for("home.index"))
 
 

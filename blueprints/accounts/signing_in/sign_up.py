@@ -26,9 +26,10 @@ sign_up = PageBlueprint(
     "sign_up", __name__, url_prefix="/users/sign_up", leads_to_applications=True
 )
 
-_SENT = "Look into your mail: a message is on its way to {}. Its link works for a day."
+_SENT = "Check your email: a link was sent to {}. The link is valid for one day."
 _WAITS = (
-    "Your account is made, and waits for an administrator. You get an e-mail when it is approved."
+    "Your account was created and has to be approved by an administrator. You get an email when it "
+    "is approved."
 )
 
 
@@ -107,7 +108,7 @@ def _opened(sealed: str) -> tuple[str, str]:
     try:
         email, number = unseal(sealed, purpose=domain.SEALED_FOR, lifetime=LINK_LIFETIME)
     except BrokenSealError as error:
-        message = "This link has expired, or it is incomplete. Sign up again for a new one."
+        message = "This link has expired or is incomplete. Sign up again to get a new one."
         raise NotFoundError(message) from error
     return str(email), str(number)
 

@@ -123,7 +123,7 @@ def _begin_again() -> ResponseReturnValue:
     if current_user.is_authenticated:
         return redirect(next_url())  # the user went back after completing both steps
     flash(
-        "Sign in again: two-factor authentication has to be completed within ten minutes.",
+        "Sign in again. Two-factor authentication has to be completed within ten minutes.",
         "warning",
     )
     return redirect(url_for("sessions.sign_in", next=requested_page() or None))

@@ -47,7 +47,7 @@ def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, 
     device = codes(gatebell, client)
     charlie = make_user(gatebell, name="charlie")
     page.goto(device["verification_uri_complete"])
-    page.get_by_label("User name or e-mail address").fill(charlie.email)
+    page.get_by_label("User name or email address").fill(charlie.email)
     page.get_by_label("Password", exact=True).fill(charlie.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_label("Code")).to_have_value(device["user_code"])

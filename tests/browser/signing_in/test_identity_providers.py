@@ -46,10 +46,10 @@ def test_somebody_connects_and_disconnects_without_scripts(
     plain_page.get_by_role("link", name=f"Connect {title}").click()
     plain_page.get_by_role("button", name=f"Continue to {title}").click()
     plain_page.wait_for_url(f"{live_sqlite.url}/-/user_settings/security")
-    expect(plain_page.get_by_text(f"Your account is connected with {title}.")).to_be_visible()
+    expect(plain_page.get_by_text(f"Your account is connected to {title}.")).to_be_visible()
     plain_page.locator("summary", has_text="Disconnect").click()
     plain_page.get_by_role("button", name="Disconnect").click()
-    expect(plain_page.get_by_text(f"no longer connected with {title}.")).to_be_visible()
+    expect(plain_page.get_by_text(f"no longer connected to {title}.")).to_be_visible()
 
 
 @pytest.mark.long

@@ -78,7 +78,7 @@ def test_a_wrong_password_makes_no_passkey(
     page.get_by_label("Name", exact=True).fill("My laptop")
     page.get_by_label("Current password").fill("wrong")
     page.get_by_role("button", name="Add passkey").click()
-    expect(page.get_by_role("alert")).to_contain_text("Wrong current password")
+    expect(page.get_by_role("alert")).to_contain_text("The current password is incorrect")
     assert key.passkeys() == 0
     page.get_by_label("Current password").fill(charlie.password)
     page.get_by_role("button", name="Add passkey").click()
@@ -96,7 +96,7 @@ def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
     page = plain_page
     have_signed_in(page, localhost, charlie)
     page.goto(f"{localhost.url}{SECURITY}/passkeys/new")
-    expect(page.locator("main")).to_contain_text("An authenticator app works everywhere")
+    expect(page.locator("main")).to_contain_text("Use an authenticator app instead")
     expect(page.get_by_role("button", name="Add passkey")).to_be_hidden()
     page.goto(f"{localhost.url}{SECURITY}/authenticator")
     app = pyotp.TOTP(page.locator("#seed").inner_text().replace(" ", ""))

@@ -88,7 +88,7 @@ def test_an_application_that_is_not_trusted_asks_in_the_name_of_the_instance(
 ) -> None:
     plain = credentials_on(next_page(gatebell, register(gatebell)))
     page = ask(signed_in(gatebell, alice(gatebell)), gatebell, plain)
-    assert "An application of Gatebell itself" in page.text
+    assert "Managed by Gatebell" in page.text
     assert root(gatebell).username not in page.text
 
 
@@ -178,7 +178,7 @@ def test_a_deleted_application_is_gone(gatebell: LiveGatebell, wiki: ClientCrede
     pair = pair_in(redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]))
     address = f"{PAGES}/{wiki.id}/delete"
     assert "2 active tokens" not in at_work(gatebell).get(gatebell.url + address).text
-    assert "1 active token of 1 person" in at_work(gatebell).get(gatebell.url + address).text
+    assert "1 active token of 1 user" in at_work(gatebell).get(gatebell.url + address).text
     assert press(gatebell, address, "/delete").status_code == 302
     assert at_work(gatebell).get(f"{gatebell.url}{PAGES}/{wiki.id}").status_code == 404
     headers = {"Authorization": f"Bearer {pair.access}"}

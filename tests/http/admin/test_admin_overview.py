@@ -35,7 +35,7 @@ def test_the_background_worker_is_heard_of(gatebell: LiveGatebell) -> None:
 
 
 def test_the_password_of_the_set_up_is_pointed_out(gatebell: LiveGatebell) -> None:
-    assert "@admin still has the initial password" in overview(gatebell)
+    assert "@admin still uses the initial password" in overview(gatebell)
 
 
 @pytest.mark.both_databases

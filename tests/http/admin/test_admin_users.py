@@ -160,10 +160,10 @@ def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebel
 def test_what_nobody_can_be_called_is_said_beside_the_field(gatebell: LiveGatebell) -> None:
     name = unique("frida")
     for changes, sentence in (
-        ({"username": ""}, "Enter the name to sign in with."),
+        ({"username": ""}, "Enter a user name."),
         ({"username": "two words"}, "A user name may have"),
         ({"username": "nul\0"}, "NUL"),
-        ({"email": ""}, "Enter their e-mail address."),
+        ({"email": ""}, "Enter an email address."),
         ({"email": "nobody"}, "is not an e-mail address"),
         ({"name": "x" * 101}, "at most 100 characters"),
     ):

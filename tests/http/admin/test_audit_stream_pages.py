@@ -59,10 +59,10 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     assert secret_on(page) != secret
     assert "also signs until" in page.text
     page = press(browser, page, "/resume")
-    assert "Waiting events are being sent." in page.text
+    assert "Queued events are being sent." in page.text
 
     page = press(browser, page, "/delete")
-    assert "was deleted" in page.text
+    assert " deleted." in page.text
     kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
     assert kinds == [
         "audit_stream.removed",
@@ -91,12 +91,12 @@ def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
     with database_of(gatebell) as session:
         session.add(entry)
     page = browser.get(page.url)
-    assert "1 event not delivered: the receiver refuses it." in page.text
+    assert "1 event not delivered because the receiver rejects it." in page.text
     counted = f'gatebell_audit_stream_set_aside_events{{stream="{stream_id}"}}'
     metrics = f"{gatebell.url}/metrics"
     assert f"{counted} 1.0\n" in browser.get(metrics).text
     page = press(browser, page, "/resume")
-    assert "Waiting events are being sent." in page.text
+    assert "Queued events are being sent." in page.text
     assert "not delivered" not in page.text
     assert f"{counted} 0.0\n" in browser.get(metrics).text
 

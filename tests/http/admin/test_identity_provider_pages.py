@@ -68,7 +68,7 @@ def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
     )
     shown = next_page(gatebell, answer)
     assert f"{gatebell.url}/users/auth/{slug}/callback" in shown
-    assert "It is asked unencrypted" in shown
+    assert "Requests to this provider are not encrypted" in shown
     assert CLIENT_SECRET not in shown
     row = row_of(gatebell, slug)
     assert row.scopes == "openid profile email offline_access"

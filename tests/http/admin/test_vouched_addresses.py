@@ -30,7 +30,7 @@ def test_without_a_mail_server_an_administrator_confirms(
     assert messages_to(gatebell, email) == []
     account = f"/admin/users/{id_of(gatebell, charlie)}"
     seen = next_page(gatebell, press(gatebell, account, "/confirm_address"))
-    assert f"{email} is confirmed." in seen
+    assert f"Email address {email} confirmed." in seen
     assert stored(gatebell, charlie) == (email, True)
 
 
@@ -71,7 +71,7 @@ def test_all_addresses_are_vouched_for_by_a_page_and_a_command(new_service: NewS
         assert stored(service, people[1]) == (people[1].email, True)
         page = next_page(service, press(service, "/admin/users", "/verify_addresses"))
         # The two others, and the administrator at work.
-        assert "E-mail addresses marked as verified: 3." in page
+        assert "Email addresses marked as verified: 3." in page
         assert stored(service, people[0]) == (people[0].email, True)
         assert service.cli("users", "verify", "--all") == {"verified": 0}
         # What waits does so still.

@@ -312,7 +312,7 @@ def test_an_application_for_devices_alone_needs_no_redirect_uri(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     page = follow(gatebell, browser, register(gatebell, browser, redirect_uris=""))
-    assert "None: users cannot sign in with it in the browser" in page.text
+    assert "None. Users cannot sign in with this application in a browser" in page.text
     telly = credentials_on(page)
     told = codes(gatebell, telly, client_secret=telly.secret)
     visitor = signed_in(gatebell, alice(gatebell))
@@ -378,12 +378,13 @@ def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
     refresh(gatebell, client, first)
 
     assert "Last used just now" in words(owners.get(page))
-    assert "2 users authorized it; it has 2 active tokens" in words(owners.get(page))
+    shown = words(owners.get(page))
+    assert "2 users authorized the application, which has 2 active tokens" in shown
     row = words(owners.get(gatebell.url + PAGES))
     assert re.search(r"Deploy Board .* 2 2 just now", row), row
 
     assert revoke(gatebell, client, second).status_code == 200
-    assert "2 users authorized it; it has 1 active token" in words(owners.get(page))
+    assert "2 users authorized the application, which has 1 active token" in words(owners.get(page))
     mine = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     assert "Approval remembered" in mine.text  # it asked for no token since, and need not ask
 
@@ -416,4 +417,4 @@ def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
     assert post_token(gatebell, form).status_code == 200
 
     shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
-    assert "1 user authorized it; it has 1 active token" in shown
+    assert "1 user authorized the application, which has 1 active token" in shown

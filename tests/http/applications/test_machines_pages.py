@@ -64,7 +64,7 @@ def test_the_owner_turns_the_service_account_on_and_off(
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
     name = account_of(gatebell, client)
     assert name in page
-    assert "It has no roles yet." in page
+    assert "The service account has no roles yet." in page
     token = machine_token(gatebell, client)
     edit(gatebell, browser, client, name="Renamed", service_account="y")
     assert account_of(gatebell, client) == name

@@ -67,7 +67,7 @@ def page_of(gatebell: LiveGatebell, person: Person, client: ClientCredentials) -
 def test_the_owner_sees_those_whom_the_application_can_identify(
     gatebell: LiveGatebell, owner: Person, client: ClientCredentials
 ) -> None:
-    assert "Nobody uses it" in page_of(gatebell, owner, client)
+    assert "No users yet" in page_of(gatebell, owner, client)
     known = let_in(gatebell, client, "read_user read_repository")
     hidden = let_in(gatebell, client, "read_repository")
     page = page_of(gatebell, owner, client)
@@ -93,7 +93,7 @@ def test_who_revokes_is_gone_from_the_list_and_a_machine_is_not_in_it(
 ) -> None:
     client = machine_application(gatebell, owner)
     machine_token(gatebell, client)
-    assert "Nobody uses it" in page_of(gatebell, owner, client)
+    assert "No users yet" in page_of(gatebell, owner, client)
     person = let_in(gatebell, client, "read_user")
     assert person.username in page_of(gatebell, owner, client)
     browser = open_browser(gatebell, person)
@@ -138,12 +138,12 @@ def test_the_page_leads_through_a_renewal_without_downtime(
 ) -> None:
     assert "of 3" not in setup_of(gatebell, owner, client)
     renew(gatebell, owner, client)
-    assert "Step 2 of 3: let the application use the new secret." in setup_of(
+    assert "Step 2 of 3: configure the application with the new secret." in setup_of(
         gatebell, owner, client
     )
     use(gatebell, client, is_old=True, ago=timedelta(minutes=5))
     use(gatebell, client, is_old=False, ago=timedelta(minutes=1))
-    assert "the old one was used within the last hour" in setup_of(gatebell, owner, client)
+    assert "the old secret was used within the last hour" in setup_of(gatebell, owner, client)
     use(gatebell, client, is_old=True, ago=timedelta(hours=2))
     assert "Step 3 of 3" in setup_of(gatebell, owner, client)
 

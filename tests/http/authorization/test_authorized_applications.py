@@ -56,7 +56,7 @@ def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
     assert answer.status_code == 302
     assert token_info(gatebell, pair.access).status_code == 401
     assert refresh(gatebell, board, pair.refresh).json()["error"] == "invalid_grant"
-    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    assert "No application can access your account" in browser.get(gatebell.url + PAGE).text
     asked_again = ask(browser, gatebell, board)
     assert asked_again.status_code == 200
     assert "Authorize Deploy Board" in asked_again.text.replace("<bdi>", "").replace("</bdi>", "")
@@ -93,11 +93,11 @@ def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_tak
     assert "Deploy Board" in page.text
     assert "read_user, read_api" in words(page) or "read_api, read_user" in words(page)
     assert "Approval remembered" in page.text
-    assert "1 application can get access again without asking." in words(page)
+    assert "1 application can regain access without asking you." in words(page)
     assert submit(browser, page, form_to(page, "/revoke")).status_code == 302
 
     assert "Approval remembered" not in browser.get(gatebell.url + PAGE).text
-    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    assert "No application can access your account" in browser.get(gatebell.url + PAGE).text
     assert "decision" in ask(browser, gatebell, board).text
 
 
@@ -112,7 +112,7 @@ def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_i
     pair_in(redeem(gatebell, board, small))
     decide(browser, ask(browser, gatebell, board))
     page = words(browser.get(gatebell.url + PAGE))
-    assert "1 application can use your account." in page
+    assert "1 application can access your account." in page
     assert "Approval remembered" not in page
     assert "read_api" in page
 

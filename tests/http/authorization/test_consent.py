@@ -208,7 +208,7 @@ def test_a_client_can_have_the_person_asked_although_they_approved(
     visit.decide(visit.ask())
     page = visit.ask(prompt=prompt)
     assert is_question(page)
-    assert "You authorized the same access before." in shown_words(page)
+    assert "You have already authorized this access." in shown_words(page)
     assert "Use another account" in page.text
     assert "code" in landing(visit.decide(page))
 
@@ -284,7 +284,7 @@ def test_a_second_click_leads_to_the_first_code(
     assert [each.headers["Location"] for each in again] == [first.headers["Location"]] * 2
     assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
     too_late = decide(browser, page)
-    assert (too_late.status_code, "Already answered" in too_late.text) == (200, True)
+    assert (too_late.status_code, "already answered" in too_late.text) == (200, True)
 
 
 def test_a_second_click_on_cancel_leads_to_the_first_answer(visit: Visit) -> None:
@@ -292,7 +292,7 @@ def test_a_second_click_on_cancel_leads_to_the_first_answer(visit: Visit) -> Non
     first = visit.decide(page, "cancel")
     assert visit.decide(page, "cancel").headers["Location"] == first.headers["Location"]
     changed_mind = visit.decide(page)
-    assert (changed_mind.status_code, "Already answered" in changed_mind.text) == (200, True)
+    assert (changed_mind.status_code, "already answered" in changed_mind.text) == (200, True)
 
 
 def test_a_form_that_is_an_hour_old_leads_back_to_its_question(visit: Visit) -> None:

@@ -137,7 +137,7 @@ def test_a_deleted_group_opens_the_application_for_nobody(
         session.execute(mine.values(allowed_group_ids=[999_999]))
     assert landing(ask(open_browser(gatebell, bob(gatebell)), gatebell, client))["error"]
     page = open_browser(gatebell, bob(gatebell)).get(f"{gatebell.url}{PAGES}/{client.id}").text
-    assert "The groups that could use it are gone" in page
+    assert "The allowed groups were deleted" in page
 
 
 def test_a_group_that_one_cannot_see_is_refused_like_one_that_is_not_there(
@@ -222,7 +222,7 @@ def test_the_days_are_entered_and_taken_away_on_the_page(
     edit(gatebell, client, refresh_idle_days="1", refresh_longest_days="30")
     browser = open_browser(gatebell, bob(gatebell))
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
-    assert "1 day after the last use, and 30 days after the consent" in page
+    assert "1 day after the last use, and 30 days after the authorization" in page
     edit(gatebell, client, refresh_idle_days="", refresh_longest_days="")
     assert "after the last use" not in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
     for wrong in ("0", "4000", "x"):

@@ -157,7 +157,7 @@ def test_a_handle_that_nobody_has_kept_is_explained(gatebell: LiveGatebell, dora
     assert_refused_on_a_page(page)
     assert "has expired" in page.text
     other = browser.get(f"{gatebell.url}/users/sign_in/next/{'0' * 32}")
-    assert "was kept for an hour" in other.text
+    assert "was valid for one hour and has expired" in other.text
 
 
 def test_a_kept_request_ends_after_an_hour(

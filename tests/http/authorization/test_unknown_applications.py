@@ -55,7 +55,7 @@ def test_people_are_warned_of_who_registered_itself_and_see_what_it_says(
     page = ask(browser, gatebell, robot)
     assert "This application is not verified." in page.text
     assert "Registered itself" in page.text
-    assert "an application of" not in page.text.lower()
+    assert "managed by gatebell" not in page.text.lower()
     assert 'href="https://client.example/?a=b&amp;c=&#39;d&#39;"' in page.text
     assert "https://client.example/privacy" in page.text
     assert "Terms of service" not in page.text
@@ -78,15 +78,15 @@ def test_no_page_takes_it_for_an_application_of_the_instance(
     assert "Registered itself" in page.text
     assert "This application is not verified." in page.text
     assert "https://robot.example/" in page.text
-    assert "an application of" not in page.text.lower()
+    assert "managed by gatebell" not in page.text.lower()
     approve(browser, gatebell, device["user_code"])
     form = {"client_secret": robot.secret}
     assert poll(gatebell, robot, device["device_code"], **form).status_code == 200
     listed = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     assert "registered itself, not verified" in listed.text
-    assert "of Gatebell itself" not in listed.text
+    assert "managed by Gatebell" not in listed.text
     asked = ask(gatebell.http(), gatebell, robot)
-    assert "which registered itself and asks for access" in asked.text
+    assert "which registered itself and requests access" in asked.text
 
 
 WRONG: tuple[dict[str, Changes], ...] = (
@@ -120,7 +120,7 @@ def test_nobody_is_sent_to_an_application_with_an_error_before_they_signed_in(
         change(gatebell, update(Application).where(Application.id == robot.id).values(values))
     page = ask(gatebell.http(), gatebell, robot, **changes)
     assert_refused_on_a_page(page)
-    assert "that no administrator of this service has checked" in page.text
+    assert "that no administrator of this instance has verified" in page.text
     assert f'href="{robot.redirect_uri}?error=' in page.text  # for who wants to go there
     known = landing(ask(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes))
     assert known["error"]
@@ -150,7 +150,7 @@ def test_what_an_administrator_registered_is_of_the_instance(gatebell: LiveGateb
     change(gatebell, update(Application).where(Application.id == made.id).values(values))
     browser = signed_in(gatebell, alice(gatebell))
     page = type_code(browser, gatebell, codes(gatebell, made)["user_code"])
-    assert "An application of Gatebell itself" in page.text
+    assert "Managed by Gatebell" in page.text
     assert "Nobody has checked" not in page.text
 
 
@@ -170,7 +170,7 @@ def test_administrators_see_which_applications_registered_themselves(
     listed = browser.get(f"{gatebell.url}/admin/applications?search={robot.client_id}")
     assert "Registered itself" in listed.text
     shown = browser.get(f"{gatebell.url}/admin/applications/{robot.id}")
-    assert "It registered itself." in shown.text
+    assert "This application registered itself." in shown.text
 
 
 @pytest.mark.long

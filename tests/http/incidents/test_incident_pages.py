@@ -49,7 +49,7 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
         address = ("--type", "email", "--address", f"{me}@pager.example")
         gatebell.cli("contacts", "create", me, *address)
         shown = pages.do("/incidents/1", "/1/assignees", add=me, page_now="y")
-    waits = f"A page waits to be sent to <strong><bdi>@{me}</bdi></strong>"
+    waits = f"A page is waiting to be sent to <strong><bdi>@{me}</bdi></strong>"
     assert waits in shown
     shown = pages.do("/incidents/1", "/1/page", user=me)
     # A second tap pages nobody again.

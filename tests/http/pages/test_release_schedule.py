@@ -221,7 +221,7 @@ def test_the_schedule_is_found_from_where_people_are(gatebell: LiveGatebell) -> 
     for path in ("/", "/help/errors"):
         assert link in alice.get(gatebell.url + path).text
     settings = at_work(gatebell).get(f"{gatebell.url}/admin/settings/interfaces-and-records").text
-    assert f"{link}>What changes in which release</a>" in settings
+    assert f"{link}>View changes by release</a>" in settings
 
 
 # Feeds, as programs of others read them

@@ -37,7 +37,7 @@ def test_who_may_not_see_alerts_is_not_told_that_there_are_none(gatebell: LiveGa
     developed = make_project(gatebell, reporter)
     page = browser.get(f"{gatebell.url}/").text
     assert developed in page
-    assert "You need the Developer role to see the alerts of the others." in page
+    assert "You need this role to see the alerts of your other projects." in page
 
 
 def test_no_headline_is_contradicted_by_a_warning(gatebell: LiveGatebell) -> None:

@@ -81,7 +81,7 @@ def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebel
     project, link = invited(service, owner, person.email)
     page = service.http().get(link)
     assert page.headers["Cache-Control"] == "no-store"
-    assert f"{owner.username} invites you to {project}, with the role Developer" in words(page)
+    assert f"{owner.username} invited you to {project} with the Developer role" in words(page)
     assert service.http().head(link).status_code == 200
     assert not is_known(service, person)
     answer = finish(service, link, person, browser=browser)
@@ -137,7 +137,7 @@ def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
     answer = finish(service, link, person, username=owner.username)
     assert answer.status_code == 422
     assert "This user name is taken." in words(answer)
-    assert "invites you to" in words(answer)
+    assert "invited you to" in words(answer)
     assert not is_known(service, person)
     assert finish(service, link, person).status_code == 302
     assert role_of(service, project, owner, person) == 30
@@ -317,4 +317,4 @@ def test_many_tries_of_user_names_have_to_wait(service: LiveGatebell) -> None:
     assert [each.status_code for each in tries] == [422, 422, 429]
     assert isinstance(tries[0], requests.Response)
     assert int(tries[-1].headers["Retry-After"]) > 0
-    assert "invites you to" in words(tries[-1])
+    assert "invited you to" in words(tries[-1])

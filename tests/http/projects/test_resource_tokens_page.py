@@ -112,7 +112,7 @@ def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
 
     assert new.send("GET", "/user").status_code == 401
     shown = words(browser.get(gatebell.url + namespace.page))
-    assert "The token nightly is revoked." in shown
+    assert "Token nightly revoked." in shown
     assert "There are no active tokens" in shown
     dead = words(browser.get(f"{gatebell.url}{namespace.page}?state=inactive"))
     assert dead.count("nightly Revoked") == 2
@@ -202,13 +202,13 @@ def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
 def test_the_first_page_names_ones_own_tokens_that_end_soon(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
-    assert "of yours expire" not in words(browser.get(gatebell.url))
+    assert "of your access tokens" not in words(browser.get(gatebell.url))
     script_of(gatebell, alice, name="nightly <b>", lifetime=5 * DAY)
     script_of(gatebell, alice, name="far away", lifetime=50 * DAY)
     give_role(gatebell, make_project(gatebell, alice), alice, Role.OWNER)
 
     page = browser.get(gatebell.url)
 
-    assert "1 access token of yours expires soon: nightly <b> in 4 days" in words(page)
+    assert "1 of your access tokens expires soon: nightly <b> in 4 days" in words(page)
     assert "nightly <b>" not in page.text
     assert "far away" not in page.text

@@ -87,7 +87,7 @@ def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
 
     service.change_release("16.0")
     a_year_on = (service.now + A_YEAR).date().isoformat()
-    assert f"If empty: {a_year_on}, the latest possible." in words(browser.get(f"{PAGE}/new"))
+    assert f"expires on {a_year_on}, the latest possible date." in words(browser.get(f"{PAGE}/new"))
     # Not found yet by the worker: still without an end, and rotated into one with an end.
     assert end_of(shown_token(service, send(browser, PAGE, "/rotate"))) == a_year_on
 

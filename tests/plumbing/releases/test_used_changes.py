@@ -302,7 +302,7 @@ def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
 
     reset = browser.post(f"{SETTINGS}/release/reset", data={"csrf_token": again["csrf_token"]})
     assert "Change the running release to 15.11?" in unescape(reset.text)
-    assert "would be taken back" in unescape(reset.text)
+    assert "would be reverted" in unescape(reset.text)
     confirmed = dict(confirmation_in(reset.text).fields)
     assert browser.post(f"{SETTINGS}/release/reset", data=confirmed).status_code == HTTPStatus.FOUND
     with service.session() as session:

@@ -125,7 +125,7 @@ def test_an_open_question_to_sign_out_outlives_it(app: Flask, rotated: Flask) ->
     pressed = dict(form.filled(decision="sign_out"))
     answer = moved(browser, rotated).post(form.action, data=pressed)
     assert answer.status_code == 200, answer.text
-    assert "Nobody is signed in" in answer.text
+    assert "No user is signed in" in answer.text
 
 
 @pytest.mark.long

@@ -196,11 +196,11 @@ def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
     service, day = night.service, SIGN_UP_LIFETIME.total_seconds() + 60
     browser = service.http()
     page = browser.get(aged(night.link_to(people.new.email), SIGN_UP, day))
-    assert "This link has expired, or it is incomplete. Sign up again for a new one." in words(page)
+    assert "This link has expired or is incomplete. Sign up again to get a new one." in words(page)
     assert 'href="/users/sign_up">Sign up' in page.text
     assert ask_to_sign_up(service, people.new.email, browser=browser).is_redirect
     page = browser.get(aged(night.link_to(people.forgetful.email), PASSWORD, day))
-    assert "This link has expired, or it is incomplete. Ask for a new one." in words(page)
+    assert "This link has expired or is incomplete. Request a new one." in words(page)
     answer = submit(browser, page, form_with(page, "login"), login=people.forgetful.username)
     assert answer.is_redirect
 

@@ -86,7 +86,7 @@ def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Per
     here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     answer = change_password(gatebell, here, "not the current one", NEW)
     assert answer.status_code == 422
-    assert "Wrong current password" in answer.text
+    assert "The current password is incorrect" in answer.text
     assert is_signed_in(gatebell, elsewhere)
     assert is_signed_in(gatebell, sign_in(gatebell, charlie))
 

@@ -55,7 +55,7 @@ def test_a_link_confirms_the_address_and_applications_are_told(mailing: LiveGate
     assert user_of(mailing, person)["confirmed_at"] is None
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
-    assert "Your e-mail address is not verified" in page.text
+    assert "Your email address is not verified" in page.text
     assert submit(browser, page, form_to(page, "/send_link")).status_code == 302
     assert follow(mailing, person, link_to(mailing, person.email)).status_code == 302
     assert claims_of(mailing, person)["email_verified"] is True
@@ -63,7 +63,7 @@ def test_a_link_confirms_the_address_and_applications_are_told(mailing: LiveGate
     assert confirmed_at.endswith("Z")
     seen_by_root = script_of(mailing, root(mailing)).send("GET", f"/users/{id_of(mailing, person)}")
     assert seen_by_root.json()["confirmed_at"] == confirmed_at
-    assert "It is verified." in browser.get(mailing.url + PROFILE).text
+    assert "The current address is verified." in browser.get(mailing.url + PROFILE).text
 
 
 @pytest.mark.long
@@ -172,7 +172,7 @@ def test_a_link_ends_after_days(mailing: LiveGatebell) -> None:
     assert follow(mailing, person, link_to(mailing, email)).status_code == 404
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
-    assert "Its link has expired" in page.text
+    assert "The link has expired" in page.text
     submit(browser, page, form_to(page, "/send_link"))
     assert follow(mailing, person, link_to(mailing, email)).status_code == 302
     assert stored(mailing, person) == (email, True)

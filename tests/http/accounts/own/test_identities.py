@@ -68,7 +68,7 @@ def test_who_connects_signs_in_through_the_provider_from_then_on(
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     page = connect(gatebell, open_browser(gatebell, charlie), provider, slug)
-    assert "Your account is connected with" in page.text
+    assert "Your account is connected to" in page.text
     assert provider.person["email"] in page.text
     event_about(gatebell, charlie, EventKind.IDENTITY_CONNECTED)
     browser = gatebell.http()

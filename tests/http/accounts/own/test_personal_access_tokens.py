@@ -411,7 +411,7 @@ def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGateb
 
     assert Api(gatebell, made.clear).send("GET", "/user").status_code == 401
     after = browser.get(gatebell.url + PAGE)
-    assert "The token nightly is revoked." in after.text
+    assert "Token nightly revoked." in after.text
     assert "You have no active tokens" in after.text
     second = words(browser.get(f"{gatebell.url}{PAGE}?state=inactive"))
     assert "nightly" in second

@@ -63,7 +63,7 @@ def test_a_wrong_name_a_wrong_password_and_a_locked_account_look_alike(
     assert {answer.status_code for _, answer in answers} == {422}
     texts = {_what_is_read(answer).replace(name, "NAME") for name, answer in answers}
     assert len(texts) == 1
-    assert "Wrong user name or password" in texts.pop()
+    assert "Incorrect user name or password" in texts.pop()
 
 
 def _what_is_read(page: requests.Response) -> str:

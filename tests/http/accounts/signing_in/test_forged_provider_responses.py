@@ -63,7 +63,7 @@ def assert_stays_out(
     assert page.status_code == 400, (page.status_code, page.headers.get("Location"))
     assert all(each in page.text for each in words), page.text
     assert any("/users/auth/" in each.action for each in forms_in(page.text))
-    assert "Sign in in another way" in page.text
+    assert "Sign in another way" in page.text
     assert not is_signed_in(gatebell, browser)
 
 

@@ -223,7 +223,7 @@ def test_an_administrator_adds_github_and_tests_the_connection(
     new = "/admin/identity_providers/new?preset=github"
     form = at_work(gatebell).get(gatebell.url + new).text
     assert 'value="https://github.com"' in form
-    assert "Claim of groups" not in form
+    assert "Groups claim" not in form
     more = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "creates_accounts": "y"}
     answer = fill_in(
         gatebell, new, "slug", slug=slug, title="Our GitHub", issuer=github.url, **more
@@ -233,7 +233,7 @@ def test_an_administrator_adds_github_and_tests_the_connection(
     page = f"/admin/identity_providers/{number_of(gatebell, slug)}"
     assert "Octocats" in next_page(gatebell, fill_in(gatebell, page, "issuer", title="Octocats"))
     works = press(gatebell, page, "/test").text
-    assert "The connection works.</strong> Its API answers." in works
+    assert "The connection works.</strong> The API of the provider responds." in works
     assert f"{github.url}{TOKENS}" in works
     assert "signs with" not in works
     for status, body, words in (

@@ -92,7 +92,7 @@ def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
     client = make_application(service, person)
     assert ask(browser, service, client).url == service.url + SECURITY
     page = browser.get(service.url + SECURITY)
-    assert "This installation requires two-factor authentication" in words(page)
+    assert "This instance requires two-factor authentication" in words(page)
     for path in (SECURITY, f"{SECURITY}/authenticator"):
         assert opened(service, browser, path) == path
     assert token_for_password(service, person).json()["error"] == "invalid_grant"
@@ -186,7 +186,7 @@ def test_until_its_day_people_are_told(start: Start) -> None:
     person = make_user(service)
     browser = open_browser(service, person)
     page = browser.get(service.url + PROFILE)
-    assert f"From {begins} on, this installation requires two-factor" in words(page)
+    assert f"Starting {begins}, this instance requires two-factor" in words(page)
     assert token_for_password(service, person).status_code == 200
     give_app(service, person)
     assert begins not in browser.get(service.url + PROFILE).text

@@ -82,7 +82,7 @@ def test_a_link_leads_to_an_account_that_is_signed_in(service: LiveGatebell) -> 
     answer = ask_to_sign_up(service, f" {person.email} ", browser=browser)
     assert answer.headers["Location"] == SIGN_IN
     said = words(browser.get(service.url + SIGN_IN))
-    assert f"Look into your mail: a message is on its way to {person.email}." in said
+    assert f"Check your email: a link was sent to {person.email}." in said
     assert not is_known(service, person.username)
 
     (link,) = sign_up_links(service, person.email)
@@ -175,7 +175,7 @@ def test_a_link_works_for_a_day_and_for_nothing_else(service: LiveGatebell) -> N
         made(value, SEALED_FOR, key="another key of forty characters, or more"),
         *(f"{service.url}{ASK}/{each}" for each in (text[:-3], f"{text}x", "x", f"{text}%00")),
     ):
-        assert "This link has expired, or it is incomplete." in refusal(service, wrong), wrong
+        assert "This link has expired or is incomplete." in refusal(service, wrong), wrong
 
 
 def test_a_link_makes_one_account_even_if_that_is_gone(service: LiveGatebell) -> None:
@@ -412,10 +412,10 @@ def state_of(approving: LiveGatebell, person: Person) -> str | None:
 def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -> None:
     person, browser = newcomer(), approving.http()
     link = sign_up_link(approving, person.email)
-    assert "An administrator approves it" in words(approving.http().get(link))
+    assert "An administrator has to approve your account" in words(approving.http().get(link))
     answer = finish(approving, link, person, browser=browser)
     assert answer.headers["Location"] == SIGN_IN
-    assert "waits for an administrator" in words(browser.get(approving.url + SIGN_IN))
+    assert "has to be approved by an administrator" in words(browser.get(approving.url + SIGN_IN))
     answer = try_to_sign_in(approving, person.email, person.password)
     assert answer.status_code == 403
     assert "An administrator has not approved this account yet." in words(answer)
@@ -425,7 +425,7 @@ def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -
 
     page = at_work(approving).get(f"{approving.url}/admin/users?group=pending")
     assert person.username in page.text
-    assert "Waits for approval" in words(page)
+    assert "Pending approval" in words(page)
     assert press(approving, f"/admin/users/{id_of(approving, person)}", "/approve").is_redirect
     assert last_event(approving, person.username).kind == "user.approved"
     assert "was approved. Sign in:" in messages_to(approving, person.email)[0]

@@ -148,7 +148,7 @@ def test_older_tokens_keep_what_they_had_and_are_listed_with_a_warning(
     assert Api(gatebell, rotated.json()["token"]).send("GET", SETTINGS).status_code == 200
     browser = signed_in(gatebell, person)
     listed = browser.get(f"{gatebell.url}/-/user_settings/access_tokens").text
-    assert "Administers without admin_mode" in listed
+    assert "Administrator rights without admin_mode" in listed
     overview = at_work(gatebell).get(f"{gatebell.url}/admin").text
     assert f"@{person.username}</a>: access token <bdi>from-before</bdi>" in overview
     # One that lacks it hands none of them out.

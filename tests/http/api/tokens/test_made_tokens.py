@@ -154,7 +154,7 @@ def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_appl
 ) -> None:
     made = case.made()
     page = case.browser.get(case.gatebell.url + case.project.page)
-    assert "Created by an application, revoked with its access" in page.text
+    assert "Created by an application, revoked when the application loses access" in page.text
     pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
     assert is_good(made)
     revoke_on_the_page(case)

@@ -233,13 +233,13 @@ def test_oidcc_registration_logo_uri(gatebell: LiveGatebell, browser: requests.S
 def test_oidcc_registration_policy_uri(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, policy_uri="https://client.example/policy")
     page = ask_for(gatebell, browser, client).text
-    assert 'Privacy policy, as it says: <a href="https://client.example/policy"' in page
+    assert 'Privacy policy (not verified): <a href="https://client.example/policy"' in page
 
 
 def test_oidcc_registration_tos_uri(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, tos_uri="https://client.example/terms")
     page = ask_for(gatebell, browser, client).text
-    assert 'Terms of service, as it says: <a href="https://client.example/terms"' in page
+    assert 'Terms of service (not verified): <a href="https://client.example/terms"' in page
 
 
 def assert_keys_elsewhere_are_refused(gatebell: LiveGatebell) -> None:

@@ -330,7 +330,7 @@ def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     root = make_user(gatebell, name="root", admin=True)
     page = signed_in(gatebell, root).get(f"{gatebell.url}/admin/notifications")
     assert page.status_code == 200
-    assert "Nothing is waiting to be sent." in page.text
+    assert "No messages are waiting to be sent." in page.text
     text = gatebell.http().get(f"{gatebell.url}/metrics").text
     assert 'gatebell_page_queue_messages{channel="email"} 0.0' in text
     assert 'gatebell_page_queue_age_seconds{channel="apprise"} 0.0' in text
