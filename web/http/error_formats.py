@@ -122,6 +122,8 @@ def as_page(
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
+    if sentence:
+        sentence = sentence.replace("`", "")  # code in errors for programs
     if sentence and status == HTTPStatus.NOT_FOUND:
         advice = ""  # the message already names what is missing
     html = render_template(

@@ -39,7 +39,7 @@ class Provider:
     ) -> tuple[int, bytes]:
         self.asked.append((url.target, parse_qs((body or b"").decode()), headers))
         if self.is_away:
-            message = "it refused the connection"
+            message = "the connection was refused"
             raise ConnectionFailedError(message)
         if body is None:
             return 200, orjson.dumps(self.metadata)
