@@ -138,8 +138,8 @@ def get_token_to_end(
     token = get_resource_token(namespace, token_id, session=session, now=now)
     if token.role is not None and token.role > role:
         raise ForbiddenError(
-            f"You cannot rotate or revoke a token with the role {token.role.label}: "
-            f"your own is {role.label}."
+            f"You cannot rotate or revoke a token with the {token.role.label} role, because your "
+            f"role is {role.label}."
         )
     return token
 

@@ -129,7 +129,7 @@ def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     other = signed_in(gatebell, bob(gatebell))
     refused = type_code(other, gatebell, device["user_code"])
     assert refused.status_code == 422
-    assert "Another account has opened this code" in words(refused)
+    assert "This code was opened with another account" in words(refused)
     # Alice's sealed question is of no use to him either.
     own_page = type_code(other, gatebell, codes(gatebell, tv)["user_code"])
     ticket = form_with(page, "decision").value("request")
