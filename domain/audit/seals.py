@@ -274,16 +274,16 @@ def _faults_of_chain(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes)
         seal.pruned_mac, pruned_mac(seal, key=key)
     ):
         return [
-            f"Seal {seal.id} says that its events grew too old, but that was not recorded here."
+            f"Seal {seal.id} is marked as pruned, but the mark is not authentic."
         ]
     if previous is None and seal.id != 1:
         # Events of seals before a pruned seal were older, so they are pruned as well.
-        return [] if is_pruned else [f"The seals before {seal.id} are gone."]
+        return [] if is_pruned else [f"The seals before seal {seal.id} are missing."]
     if previous is not None and seal.id != previous.id + 1:
-        return [f"The seals between {previous.id} and {seal.id} are gone."]
+        return [f"The seals between {previous.id} and {seal.id} are missing."]
     expected = seal_mac(seal, previous=previous.mac if previous else b"", key=key)
     if not hmac.compare_digest(seal.mac, expected):
-        return [f"Seal {seal.id} was changed, or the one before it."]
+        return [f"Seal {seal.id} or the seal before it was changed."]
     return []
 
 
@@ -291,7 +291,7 @@ def _faults_of_events(seal: AuditSeal, *, session: Session, key: bytes) -> tuple
     statement = select(AuditEvent).where(AuditEvent.seal_id == seal.id).order_by(AuditEvent.id)
     events = session.scalars(statement).all()
     if seal.pruned_mac is not None:
-        return 0, [f"Seal {seal.id} has events again."] if events else []
+        return 0, [f"Seal {seal.id} was pruned, but still has events."] if events else []
     faults = [
         f"Event {each.id} ({each.kind}) was changed after it was written."
         for each in events
@@ -300,9 +300,9 @@ def _faults_of_events(seal: AuditSeal, *, session: Session, key: bytes) -> tuple
     if len(events) != seal.event_count:
         events_of_seal = "1 event" if seal.event_count == 1 else f"{seal.event_count} events"
         counts = f"{events_of_seal} and has {len(events)}"
-        faults.append(f"Seal {seal.id} was made for {counts}.")
+        faults.append(f"Seal {seal.id} was created for {counts}.")
     elif seal.events_digest != digest_of_events([each.digest or b"" for each in events], key=key):
-        faults.append(f"Seal {seal.id} was made for other events.")
+        faults.append(f"Seal {seal.id} was created for other events.")
     return len(events), faults
 
 
@@ -319,4 +319,4 @@ def _fault_of_head(recorded: Head, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
     if oldest is not None and recorded.id < oldest:
         return []  # The recorded seal was pruned because of its age.
-    return [f"Seal {recorded} existed and is missing now."]
+    return [f"Seal {recorded} is missing."]

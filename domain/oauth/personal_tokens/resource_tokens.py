@@ -40,7 +40,7 @@ SCOPE_WORDS = {
         ),
         (
             "read",
-            "Read access to the API (older name)",
+            "Read access to the API (former name)",
             "Same as read_api, for programs written for older releases.",
         ),
         ("read_user", "Read the profile", "Read the name of the bot that the token acts as."),

@@ -227,7 +227,7 @@ def test_a_code_that_the_wrong_account_opened_can_be_handed_over(
     device = codes(gatebell, tv)
     page = type_code(browser, gatebell, device["user_code"])
     form = form_with(page, "decision")
-    assert "Another account" in words(type_code(other, gatebell, device["user_code"]))
+    assert "opened with another account" in words(type_code(other, gatebell, device["user_code"]))
     away = next(each for each in forms_in(page.text) if "user_code" in each.action)
     signed_out = submit(browser, page, away)
     assert device["user_code"] in signed_out.headers["Location"]

@@ -304,7 +304,7 @@ def test_a_process_has_nothing_of_the_environment(
     ("url", "words"),
     [
         ("syslog://", "acts on the sending host"),
-        ("file:///etc/passwd", "cannot read this URL"),
+        ("file:///etc/passwd", "cannot parse this URL"),
         ("", "Enter a URL"),
         ("json://a\nb", "Enter a URL"),
         ("json://" + 1_100 * "a", "Enter a URL"),

@@ -352,7 +352,7 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
         ({"expires_at": "9999-12-31"}, "The expiry date must be from"),
         ({"name": " "}, "Enter a name that describes"),
         ({"name": "x" * 101}, "at most 100 characters"),
-        ({"name": "a\x07b"}, "may not contain control characters"),
+        ({"name": "a\x07b"}, "must not contain control characters"),
         ({"scopes": []}, "Choose at least one scope"),
         ({"scopes": ["openid"]}, "not a valid choice"),
         ({"scopes": ["root"]}, "not a valid choice"),
