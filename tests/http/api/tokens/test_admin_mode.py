@@ -276,7 +276,7 @@ def test_an_application_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -
         address = path.format(id=number, application=client.id)
         for each in (token, made):
             refused = bearer(gatebell, each, method, address, json=body)
-            assert (refused.status_code, "An application cannot do this" in refused.text) == (
+            assert (refused.status_code, "Applications cannot do this" in refused.text) == (
                 403,
                 True,
             ), path
