@@ -128,7 +128,7 @@ def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
 
 @action("users.change")
 def vouch_for(work: Work, user_id: int) -> bool:
-    """Vouch for the email address of a user.
+    """Confirm the email address of a user as an administrator.
 
     Return whether it was unconfirmed before.
     """
@@ -181,7 +181,7 @@ def activate_user(work: Work, user_id: int) -> Account:
 
 @action("users.change", command="reset-password")
 def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetAccount:
-    """Reset the password of a user to a random one, to be changed at the next sign-in.
+    """Reset the password of a user to a random password, to be changed at the next sign-in.
 
     All browsers and applications are signed out.
     """

@@ -247,10 +247,10 @@ class KeyState(Enum):
     """The state of a key; the values are shown on the page."""
 
     #: Published, so that clients can fetch the key before it signs.
-    PUBLISHED = "Waits"
-    SIGNING = "Signs"
+    PUBLISHED = "Waiting"
+    SIGNING = "Signing"
     #: Still published, since ID tokens signed with the key are still valid.
-    RETIRED = "Has ceased"
+    RETIRED = "Retired"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,7 @@ def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccess
 
 @action("personal_access_tokens.renew")
 def renew_token(work: Work, token_id: int) -> NewAccessToken:
-    """Replace a token with a new one that has the same lifetime."""
+    """Replace a token with a new token that has the same lifetime."""
     return _with_value(_renew(work, _get(work, token_id)))
 
 
@@ -202,7 +202,7 @@ def rotate_resource_token(
 
 @action("resource_tokens.renew")
 def renew_resource_token(work: Work, holder: Holder, token_id: int) -> NewResourceAccessToken:
-    """Replace a token with a new one that has the same lifetime."""
+    """Replace a token with a new token that has the same lifetime."""
     return _with_value_of(work, holder, _renew(work, _get_to_end(work, holder, token_id)))
 
 
