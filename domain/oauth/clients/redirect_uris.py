@@ -105,7 +105,7 @@ def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
     scheme = parts.scheme.lower()
     parameters = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
     checks = (
-        (not _SCHEME.fullmatch(scheme), "needs a scheme, such as https://."),
+        (not _SCHEME.fullmatch(scheme), "must have a scheme, such as https://."),
         (scheme in FORBIDDEN, f"has the scheme {scheme}:, which is forbidden."),
         ("#" in uri, "must not have a fragment (the part after #)."),
         (scheme in {"http", "https"} and not parts.hostname, "has no host."),
@@ -119,7 +119,7 @@ def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
             scheme not in {"http", "https"} and not (parts.path or parts.netloc),
             "must have a host or a path after the scheme.",
         ),
-        (scheme == "localhost", "needs a scheme. Use http://localhost…"),
+        (scheme == "localhost", "must have a scheme. Use http://localhost…"),
     )
     return next((sentence for is_wrong, sentence in checks if is_wrong), None)
 
