@@ -161,7 +161,7 @@ def test_what_nobody_can_be_called_is_said_beside_the_field(gatebell: LiveGatebe
     name = unique("frida")
     for changes, sentence in (
         ({"username": ""}, "Enter the name to sign in with."),
-        ({"username": "two words"}, "A user name may have"),
+        ({"username": "two words"}, "A user name can have"),
         ({"username": "nul\0"}, "NUL"),
         ({"email": ""}, "Enter their e-mail address."),
         ({"email": "nobody"}, "is not a valid email address"),

@@ -408,5 +408,5 @@ def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: R
 def test_there_is_a_limit_to_destinations(streams: Streams) -> None:
     for _ in range(MOST_STREAMS):
         streams.create(DOWN)
-    with pytest.raises(ConflictError, match="Delete one first"):
+    with pytest.raises(ConflictError, match="Delete a destination first"):
         streams.create(DOWN)

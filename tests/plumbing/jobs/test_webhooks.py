@@ -301,7 +301,7 @@ def test_an_alert_that_was_deleted_meanwhile_is_not_told(
 def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> None:
     for _ in range(MOST_ENDPOINTS):
         webhooks.add(DOWN)
-    with pytest.raises(ConflictError, match="delete one first"):
+    with pytest.raises(ConflictError, match="Delete a webhook first"):
         webhooks.add(DOWN)
 
 

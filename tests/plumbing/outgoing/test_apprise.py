@@ -309,11 +309,11 @@ def test_a_process_has_nothing_of_the_environment(
         ("json://a\nb", "Enter a URL"),
         ("json://" + 1_100 * "a", "Enter a URL"),
         ("mailto://a:b@gmail.com?to=x@example.org,y@example.org", "several targets"),
-        (OF_FILES[0].format(file="/t.json"), "names a file"),
-        (OF_FILES[0].format(file="https://files.example/t.json"), "names a file"),
-        (OF_FILES[1].format(file="/key.json"), "names a file"),
+        (OF_FILES[0].format(file="/t.json"), "refers to a file"),
+        (OF_FILES[0].format(file="https://files.example/t.json"), "refers to a file"),
+        (OF_FILES[1].format(file="/key.json"), "refers to a file"),
         *OF_REQUESTS,
-        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "names a file"),
+        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "refers to a file"),
     ],
 )
 def test_urls_that_cannot_be_used_are_refused(local: Settings, url: str, words: str) -> None:

@@ -92,7 +92,7 @@ def test_a_dead_token_is_not_rotated(gatebell: LiveGatebell, dead: str) -> None:
     answer = script.tokens("POST", f"/{old.id}/rotate")
 
     assert answer.status_code == 400
-    assert "Create a new one" in answer.json()["error"]
+    assert "Create a new token" in answer.json()["error"]
     assert len(script.listed()) == 2
 
 

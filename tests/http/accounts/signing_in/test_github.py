@@ -100,8 +100,8 @@ def test_the_number_and_not_the_login_tells_who_somebody_is(
         ([("primary", True, False)], "the email address is not verified"),
         ([("primary", True, None)], "the email address is not verified"),
         ([("primary", True, False), ("other", False, True)], "the email address is not verified"),
-        ([("other", False, True)], "without an address"),
-        ([], "without an address"),
+        ([("other", False, True)], "without a valid email address"),
+        ([], "without a valid email address"),
     ],
 )
 def test_without_a_verified_primary_address_there_is_no_account(

@@ -477,7 +477,7 @@ def test_commands_list_and_approve(approving: LiveGatebell) -> None:
     assert approving.cli("users", "approve", person.username) == {"message": "Success"}
     done = approving.run_cli("users", "approve", person.username)
     assert done.returncode != 0
-    assert "does not wait for approval" in done.stdout + done.stderr
+    assert "is not pending approval" in done.stdout + done.stderr
 
 
 @pytest.mark.long

@@ -245,7 +245,7 @@ def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
 
 
 NO_CONTACTS = (
-    ({"type": "email", "address": "nobody"}, "e-mail"),
+    ({"type": "email", "address": "nobody"}, "email address"),
     ({"type": "fax", "address": "1"}, "type"),
     ({"type": "email"}, "address"),
     ({"type": "apprise", "address": "syslog://"}, "acts on the sending host"),
