@@ -38,7 +38,8 @@ class GroupRole(NamedTuple):
         upstream, _, given = text.rpartition("=")
         path, _, role = given.partition(":")
         if not upstream.strip() or not path.strip():
-            raise ValueError(f'has an invalid line: "{text}". Use the format: provider group = group path: Role')
+            message = f'has an invalid line: "{text}". Use: provider group = group path: Role'
+            raise ValueError(message)
         return cls(upstream.strip(), path.strip().strip("/"), role_named(role))
 
     def __str__(self) -> str:
@@ -92,7 +93,7 @@ class _Details(Body):
     groups_claim: Line = Field(default="", description="Claim that contains the groups.")
     group_roles: GroupRoles = Field(
         default=(),
-        description="Roles for groups of the provider, each as `provider group = group path: Role`.",
+        description="Roles for provider groups, each as `provider group = group path: Role`.",
     )
     administrators_group: Line = Field(
         default="", description="Group of the provider whose members are administrators."

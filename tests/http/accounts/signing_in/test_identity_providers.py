@@ -125,11 +125,11 @@ def test_a_taken_or_strange_user_name_becomes_another_one(gatebell: LiveGatebell
         ((), {}, "does not create accounts"),
         (("--creates-accounts",), {"email_verified": False}, "not verified"),
         (("--creates-accounts",), {"email_verified": None}, "not verified"),
-        (("--creates-accounts",), {"email": None}, "without a valid email address"),
-        (("--creates-accounts",), {"email": "no address"}, "without a valid email address"),
+        (("--creates-accounts",), {"email": None}, "without a valid email"),
+        (("--creates-accounts",), {"email": "no address"}, "without a valid email"),
         # Others than what the provider has verified would be made of these.
-        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without a valid email address"),
-        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without a valid email address"),
+        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without a valid email"),
+        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without a valid email"),
         (("--creates-accounts", "--email-domains", "other.example"), {}, "not allowed"),
     ],
 )
