@@ -83,7 +83,7 @@ class Form(FlaskForm):
         if isinstance(error, InvalidParametersError):
             for field, reason in error.problems:
                 label = self[field].label.text if field in self else field
-                self.object_to(field, f"{label} {reason}.")
+                self.object_to(field, f"{label} {reason.removesuffix('.')}.")
         else:
             for sentence in error.sentences:
                 self.object_to(error.field, sentence)

@@ -67,12 +67,12 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
     """
     if body.startswith(_BYTE_ORDER_MARKS):
         raise InvalidRequestError(
-            "The body is not JSON in UTF-8: it begins with a byte order mark. Send it without one."
+            "The body begins with a byte order mark. Send JSON in UTF-8 without a byte order mark."
         )
     try:
         members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise InvalidRequestError("The body is not JSON in UTF-8.") from None
+        raise InvalidRequestError("The body is not valid JSON in UTF-8.") from None
     is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # the pairs are a list by now
     if not is_object or not isinstance(members, list):
         raise InvalidRequestError("The body must be a JSON object whose values are strings.")

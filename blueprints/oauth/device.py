@@ -102,7 +102,8 @@ def show_to_phone() -> ResponseReturnValue:
         return _phone_page(form), 422
     code = read_user_code(form.user_code.data or "")
     if code is None:
-        form.object_to("user_code", "A code has eight letters. Compare it with the device.")
+        message = "A code has eight letters. Compare it with the code on the device."
+        form.object_to("user_code", message)
         return _phone_page(form), 422
     url = public_url(url_for("device.enter", user_code=shown(code)))
     return render_template("device/scan.html", url=url, picture=qr_code(url))

@@ -106,7 +106,7 @@ def _registrar_id() -> int | None:
     """Return the user of the initial access token, or None if none is required (RFC 7591, 3)."""
     bearer = find_bearer("api")
     if bearer is not None and bearer.is_bot:
-        raise ForbiddenError("A bot cannot own applications. Use a personal access token.")
+        raise ForbiddenError("Bots cannot own applications. Use a personal access token.")
     if bearer is None and not settings().open_client_registration:
         raise BearerRefusedError(Refusal.MISSING)
     return bearer.user_id if bearer else None

@@ -29,7 +29,7 @@ def held_authorization(work: Work) -> int | None:
     )
     held = work.session.scalar(found.with_for_update(key_share=True))
     if held is None:
-        raise ForbiddenError("The access of the application behind this token has ended.")
+        raise ForbiddenError("The access of the application that uses this token was revoked.")
     return held
 
 

@@ -48,11 +48,12 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
     if actor.is_trusted:
         return
     if actor.scopes is not None and actor.scopes.isdisjoint(permission.scopes):
-        raise ForbiddenError(f"This needs a token with the scope {permission.scopes[-1]}.")
+        scope = permission.scopes[-1]
+        raise ForbiddenError(f"This action requires a token with the scope {scope}.")
     if permission.is_for_administrators and not actor.is_admin:
         raise ForbiddenError("Only administrators of the instance can do this.")
     if permission.is_for_people and actor.is_application:
-        message = "An application cannot do this: use a personal access token, or the page."
+        message = "Applications cannot do this. Use a personal access token, or the web interface."
         raise ForbiddenError(message)
     if target is not None:
         check_role(target, permission.least_in(is_group=target.is_group), permission.ability)
@@ -103,7 +104,8 @@ def check_no_person(target: TargetView) -> None:
     Raise ForbiddenError if it is.
     """
     if target.is_personal:
-        raise ForbiddenError(f"{target.path} is a personal namespace, which has projects only.")
+        message = f"{target.path} is a personal namespace, which can only contain projects."
+        raise ForbiddenError(message)
 
 
 def check_takes_changes(target: TargetView) -> None:

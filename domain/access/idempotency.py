@@ -93,16 +93,16 @@ def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredR
         ).where(IdempotentRequest.digest == wanted.digest)
     ).one_or_none()
     if found is None or found.status is None:
-        raise ConflictError("A request with this Idempotency-Key is in progress.")
+        raise ConflictError("A request with this Idempotency-Key is still in progress.")
     if not keyring.matches(wanted.content, [found.request_digest]):
-        message = "This Idempotency-Key belongs to another request: use a new one for each request."
+        message = "This Idempotency-Key was used for another request. Use a new key."
         raise ReusedKeyError(message, field="Idempotency-Key")
     try:
         return StoredResponse(
             status=found.status, body=keyring.decrypt(found.response_ciphertext or "")
         )
     except UndecipherableError as error:  # an older secret key was removed meanwhile
-        message = "This request was carried out, but its response can no longer be read."
+        message = "This request was completed, but its response can no longer be decrypted."
         raise ConflictError(message) from error
 
 

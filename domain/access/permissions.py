@@ -61,13 +61,13 @@ class Permission:
         scopes = " or ".join(filter(None, (", ".join(self.scopes[:-1]), self.scopes[-1])))
         token = f"a token with {'any scope' if is_any else f'the scope {scopes}'}"
         if self.is_for_administrators:
-            own = ", of no application" if self.is_for_people else ""
-            return f"{token} and admin_mode, of an administrator{own}"
+            own = ", not issued to an application" if self.is_for_people else ""
+            return f"{token}, and the scope admin_mode, of an administrator{own}"
         if self.least is not None:
             return f"{token}, and the {self.least.label} role or higher in {self.target.value}"
         if self.in_private is not None:
             token = f"{token}, and the {self.in_private.label} role or higher in private projects"
-        return f"{token}, except for what is public" if self.is_open else token
+        return f"{token}, except for public data" if self.is_open else token
 
 
 _READ = ("api", "read_api", "read")

@@ -30,7 +30,7 @@ def role_named(word: str) -> Role:
         if text.upper() == role.name or text == str(int(role)):
             return role
     names = ", ".join(role.label for role in Role)
-    raise ValueError(f"“{word}” is not a role; the roles are {names}.")
+    raise ValueError(f'"{word}" is not a role. Use one of {names}.')
 
 
 class Ability(StrEnum):

@@ -44,7 +44,7 @@ SCOPES: tuple[Scope, ...] = (
         name="api",
         title="Full access to the API",
         description=(
-            "Read and change everything that you have access to: projects, alerts, members, tokens."
+            "Read and change everything that you can access: projects, alerts, members, tokens."
         ),
         access=Access.FULL,
     ),
@@ -55,18 +55,18 @@ SCOPES: tuple[Scope, ...] = (
     ),
     Scope(
         name="read",
-        title="Read access to the API (older name)",
+        title="Read access to the API (former name)",
         description="Same as read_api, for applications written for older releases.",
     ),
     Scope(
         name="read_user",
         title="Read your profile",
-        description="Read your user name, display name and e-mail address.",
+        description="Read your user name, display name and email address.",
     ),
     Scope(
         name="openid",
         title="Sign you in",
-        description="Identify you, with the time of your sign-in and your groups.",
+        description="Read your user ID, the time of your sign-in, and your groups.",
     ),
     Scope(
         name="profile",
@@ -75,8 +75,8 @@ SCOPES: tuple[Scope, ...] = (
     ),
     Scope(
         name="email",
-        title="Read your e-mail address when you sign in",
-        description="Read your e-mail address.",
+        title="Read your email address when you sign in",
+        description="Read your email address.",
     ),
     Scope(
         name="read_repository",
@@ -116,15 +116,15 @@ SCOPES: tuple[Scope, ...] = (
     Scope(
         name="offline_access",
         title="Access while you are away",
-        description="Renew its access without asking you again, until you revoke it.",
+        description="Renew its access without asking you again, until you revoke the access.",
         is_free=True,
     ),
     Scope(
         name="admin_mode",
         title="Administer this instance",
         description=(
-            "Use your rights as an administrator: users, applications, settings, and everything "
-            "that belongs to others."
+            "Use your administrator rights: manage users, applications and settings, and access "
+            "all projects and groups."
         ),
         is_announced=False,
         is_for_administrators=True,

@@ -44,8 +44,8 @@ from models.folding import fold
 LOCKED = "locked"
 #: Descriptions of the owners of machine accounts, and how to end them.
 _OF = {
-    BOT: "an access token: revoke the token",
-    SERVICE: "an application: turn its service account off",
+    BOT: "an access token. Revoke the token",
+    SERVICE: "an application. Turn off the service account of the application",
 }
 
 
@@ -123,7 +123,7 @@ def _change_names(work: Work, user: User, wanted: AccountChangeBody) -> None:
     check_name(name)
     email = user.email if wanted.email is None else checked_email(wanted.email)
     if email != user.email:
-        _refuse_oneself(work, user.id, "Change your own e-mail address in your settings.")
+        _refuse_oneself(work, user.id, "Change your own email address in your settings.")
     try:
         with work.session.begin_nested():
             user.username, user.name, user.email, user.time_zone = username, name, email, place
@@ -144,7 +144,7 @@ def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
     others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
     if session.scalar(others) is not None:
         return ConflictError("This user name is taken.", field="username")
-    return ConflictError("Another user has this e-mail address.", field="email")
+    return ConflictError("Another user has this email address.", field="email")
 
 
 def lock(work: Work, user_id: int) -> bool:
@@ -170,9 +170,9 @@ def unlock(work: Work, user_id: int) -> None:
     """
     user = _get_row(user_id, session=work.session)
     if user.state == PENDING:
-        raise ConflictError("This account waits for approval: approve or reject it.")
+        raise ConflictError("This account is pending approval. Approve or reject it.")
     if user.state == DEACTIVATED:
-        raise ConflictError("This account is deactivated: activate it.")
+        raise ConflictError("This account is deactivated. Activate it instead.")
     user.state = ACTIVE
     forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
 
@@ -223,7 +223,8 @@ def activate(work: Work, user_id: int) -> bool:
 
 def _refuse_other_states(user: User) -> None:
     if user.state not in {ACTIVE, DEACTIVATED}:
-        raise ForbiddenError(f"{user.username} is {user.state}, neither active nor deactivated.")
+        message = f"The account {user.username} is {user.state}. It must be active or deactivated."
+        raise ForbiddenError(message)
 
 
 def replace_password(work: Work, user_id: int) -> str:
@@ -260,7 +261,7 @@ def check_erasable(work: Work, user: UserView) -> None:
     message = "You cannot delete your own account. Ask another administrator."
     _refuse_oneself(work, user.id, message)
     if user.kind != HUMAN:
-        raise ConflictError(f"This is the account of {_OF[user.kind]} instead.")
+        raise ConflictError(f"This account belongs to {_OF[user.kind]} instead.")
     _keep_an_administrator(user.id, session=work.session)
 
 

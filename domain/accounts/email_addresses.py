@@ -31,10 +31,10 @@ LINK_LIFETIME = timedelta(days=3)
 #: Time that an unconfirmed address is kept, so that an administrator can confirm it.
 WAITS_FOR = timedelta(days=30)
 _INVALID_LINK = (
-    "This link is not valid: it was used or replaced by a newer one, has expired, or is for another"
-    " account."
+    "This link is not valid. It was already used or replaced by a newer link, has expired, or is "
+    "for another account."
 )
-_TAKEN = "Another user has this e-mail address."
+_TAKEN = "Another user has this email address."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ def send_link(work: Work) -> None:
         request_change(work, user.id, waiting.email)
         return
     if user.email_confirmed_at is not None:
-        raise ConflictError("Your e-mail address is confirmed already.")
+        raise ConflictError("Your email address is already confirmed.")
     _claim_message(work, user.id, user.email)
     welcome(work, user.id)
 
@@ -175,7 +175,7 @@ def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
     waiting = _find(mine, session=work.session)
     if waiting is None:
-        raise ConflictError("This address does not wait to be confirmed any more.")
+        raise ConflictError("This address is no longer waiting for confirmation.")
     return _settle(work, waiting, mine)
 
 
@@ -186,7 +186,7 @@ def vouch(work: Work, user_id: int) -> bool:
     """
     user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
-        raise ConflictError("A bot has no e-mail address.")
+        raise ConflictError("Bots have no email address.")
     if user.email_key is None:
         raise ConflictError(_TAKEN, field="email")
     if user.email_confirmed_at is not None:

@@ -99,7 +99,7 @@ def claim_sending(
             claim(f"{subject} of user {sending.sender_id}", limit.per_pair, window)
         claim(subject, limit.per_recipient, window)
     except TooManyAttemptsError as error:
-        message = f"Too many {limit.name} were sent there. {_advice(error.retry_after)}"
+        message = f"Too many {limit.name} were sent to this recipient. {_advice(error.retry_after)}"
         raise RecipientLimitError(message, retry_after=error.retry_after) from None
 
 

@@ -14,11 +14,11 @@ _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
 def _check_segment(segment: str, what: str) -> None:
     if not _SEGMENT.fullmatch(segment):
         raise ValueError(
-            f"{what} may have up to {LONGEST_SEGMENT} letters a to z, digits, dots, dashes and "
-            "underscores, and starts with a letter, a digit or an underscore."
+            f"{what} can have up to {LONGEST_SEGMENT} letters a to z, digits, dots, dashes and "
+            "underscores, and must start with a letter, a digit or an underscore."
         )
     if segment.lower().endswith(_FORBIDDEN_ENDINGS):
-        raise ValueError(f"{what} may not end in a dot, .git, .atom or .json.")
+        raise ValueError(f"{what} must not end with a dot, .git, .atom or .json.")
 
 
 def check_username(username: str) -> None:
@@ -35,9 +35,9 @@ def check_display_name(name: str) -> None:
     Raise ValueError with an explanation.
     """
     if len(name) > LONGEST_NAME:
-        raise ValueError(f"A name may have at most {LONGEST_NAME} characters.")
+        raise ValueError(f"A name can have at most {LONGEST_NAME} characters.")
     if any(unicodedata.category(each) == "Cc" for each in name):
-        raise ValueError("A name is one line, without control characters.")
+        raise ValueError("A name must be a single line without control characters.")
 
 
 def check_path(path: str, *, reserved: frozenset[str]) -> None:
@@ -47,12 +47,12 @@ def check_path(path: str, *, reserved: frozenset[str]) -> None:
     ValueError with an explanation.
     """
     if len(path) > LONGEST_PATH:
-        raise ValueError(f"A path may have at most {LONGEST_PATH} characters.")
+        raise ValueError(f"A path can have at most {LONGEST_PATH} characters.")
     segments = path.split("/")
     for segment in segments:
         _check_segment(segment, "Each part of a path")
     if segments[0].lower() in reserved:
-        message = f"“{segments[0]}” is reserved for the service itself; choose another name."
+        message = f'"{segments[0]}" is reserved for the service itself. Choose another name.'
         raise ValueError(message)
 
 

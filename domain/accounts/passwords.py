@@ -130,14 +130,14 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
     Raise ValueError with an explanation.
     """
     if len(password) > LONGEST_PASSWORD:
-        raise ValueError(f"A password may have at most {LONGEST_PASSWORD} characters.")
+        raise ValueError(f"A password can have at most {LONGEST_PASSWORD} characters.")
     password = prepare_password(password)
     if len(password) < minimum:
-        raise ValueError(f"A password needs at least {minimum} characters.")
+        raise ValueError(f"A password must have at least {minimum} characters.")
     if username and fold(username) in fold(password):
-        raise ValueError("A password may not contain the user name.")
+        raise ValueError("A password must not contain the user name.")
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
-        raise ValueError("A password needs more than three different characters.")
+        raise ValueError("A password must have more than three different characters.")
     _check_guesses(password, (username, email, *email.replace("@", ".").split(".")))
 
 

@@ -77,7 +77,7 @@ def refuse_known(email: str, *, session: Session) -> None:
     """
     owner = find_owner(email, session=session)
     if owner is not None:
-        message = f"There is an account for {email} already: @{owner.username}. Sign in with it."
+        message = f"An account for {email} already exists: @{owner.username}. Sign in with it."
         raise NotFoundError(message)
 
 
@@ -105,7 +105,7 @@ def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = AC
     except ConflictError as error:
         # Of two concurrent requests, one finds the account of the other.
         refuse_known(email, session=session)
-        message = "This user name is taken. Choose another one."
+        message = "This user name is taken. Choose another name."
         raise ConflictError(message, field="username") from error
     refund_attempt(tries, session=session, keyring=keyring)
     return user

@@ -149,7 +149,7 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
             session.add(user)
     except IntegrityError as error:
         message = (
-            f"A user with the name “{new.username}” or the e-mail address {email} already exists."
+            f'A user with the name "{new.username}" or the email address {email} already exists.'
         )
         raise ConflictError(message, field="username") from error
     return view_of(user)
@@ -175,7 +175,7 @@ def check_no_group(username: str, *, session: Session, user_id: int = 0) -> None
     """
     holder = select(Group.owner_id).where(Group.path_key == fold(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
-        raise ConflictError(f"A group has the name “{username}”.", field="username")
+        raise ConflictError(f'A group with the name "{username}" exists.', field="username")
 
 
 def check_name(name: str) -> None:
@@ -201,7 +201,8 @@ def checked_email(email: str) -> str:
     try:
         return validate_email(email, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
-        raise InvalidError(f"“{email}” is not an e-mail address. {error}", field="email") from error
+        message = f'"{email}" is not a valid email address. {error}'
+        raise InvalidError(message, field="email") from error
 
 
 def find_user(login: str, *, session: Session) -> UserView | None:
@@ -229,7 +230,7 @@ def get_user(login: str, *, session: Session) -> UserView:
     """
     user = find_user(login, session=session)
     if user is None:
-        raise NotFoundError(f"User “{login}” not found.")
+        raise NotFoundError(f'User "{login}" not found.')
     return user
 
 
@@ -479,11 +480,11 @@ def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
     row = connection.first(is_found, {"named": int(named) if is_found is _BY_ID else fold(named)})
     kind = row[len(PROFILE)] if row else ERASED
     if row is None or kind == ERASED:
-        raise NotFoundError("The user that sudo names was not found.")
+        raise NotFoundError("The user in `sudo` was not found.")
     profile = profile_in(row)
     if profile.state != ACTIVE or kind != HUMAN:
         why = "is a bot" if kind != HUMAN else f"is {profile.state}"
-        raise ForbiddenError(f"Nobody can act as {profile.username}: the account {why}.")
+        raise ForbiddenError(f"You cannot act as {profile.username}, because the account {why}.")
     return profile
 
 
@@ -494,6 +495,7 @@ def choose_page_size(work: Work, size: int) -> None:
     Raise InvalidError for a size that is not available.
     """
     if size not in PAGE_SIZES:
-        message = f"A page has {', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]} rows."
+        sizes = f"{', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]}"
+        message = f"The number of rows must be {sizes}."
         raise InvalidError(message, field="size")
     work.session.get_one(User, work.actor.id).page_size = size

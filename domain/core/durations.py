@@ -31,7 +31,7 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
     """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
-        message = f"“{text[:30]}” is not a duration: write 30s, 5m, 1h30m or 2d."
+        message = f'"{text[:30]}" is not a duration. Use 30s, 5m, 1h30m or 2d.'
         raise InvalidError(message, field=field)
     try:
         return sum(
@@ -39,7 +39,7 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
             timedelta(),
         )
     except OverflowError as error:
-        raise InvalidError(f"“{text[:30]}” is too long.", field=field) from error
+        raise InvalidError(f'"{text[:30]}" is too long.', field=field) from error
 
 
 def duration_text(length: timedelta) -> str:

@@ -74,8 +74,8 @@ def check_rsa(bits: int, exponent: int) -> None:
     _check_modulus("RSA", bits)
     if exponent < _LEAST_EXPONENT or exponent % 2 == 0 or exponent >> _MOST_EXPONENT_BITS:
         raise RefusedKeyError(
-            f"The public exponent of the RSA key must be odd, at least {_LEAST_EXPONENT} and of at "
-            f"most {_MOST_EXPONENT_BITS} bits."
+            f"The public exponent of the RSA key must be odd, at least {_LEAST_EXPONENT}, and have "
+            f"at most {_MOST_EXPONENT_BITS} bits."
         )
 
 
@@ -110,7 +110,7 @@ def check_jwk(jwk: Mapping[str, object]) -> None:
     elif kind == "EC" or kind == "OKP":  # noqa: PLR1714 - it may be unhashable
         curve = jwk.get("crv")
         if not isinstance(curve, str) or curve not in _CURVES:
-            raise RefusedKeyError(f"The curve of the key is not one of {', '.join(_CURVES)}.")
+            raise RefusedKeyError(f"The curve of the key must be one of {', '.join(_CURVES)}.")
         _check_curve(curve, _CURVES[curve])
     else:
         raise RefusedKeyError("The kty of the key must be RSA, EC or OKP.")
@@ -124,17 +124,17 @@ def _number(jwk: Mapping[str, object], name: str) -> int:
     """Return the number in a Base64urlUInt (RFC 7518 section 2)."""
     text = jwk.get(name)
     if not isinstance(text, str) or not text.isascii():
-        raise RefusedKeyError(f"The RSA key needs {name} in base64url.")
+        raise RefusedKeyError(f"The RSA key must have the member {name} in base64url.")
     if len(text) > _LONGEST_NUMBER:
         bits = len(text) * 6 // 8 * 8
         raise RefusedKeyError(
-            f"The RSA key has a number of {bits} bits, which is too large: use at most "
+            f"The RSA key contains a number of {bits} bits, which is too large: use at most "
             f"{MOST_RSA_BITS}."
         )
     try:
         return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except ValueError as error:
-        raise RefusedKeyError(f"The RSA key needs {name} in base64url.") from error
+        raise RefusedKeyError(f"The RSA key must have the member {name} in base64url.") from error
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
@@ -160,20 +160,21 @@ OUTGOING_SUITES = (
 )
 #: Errors of OpenSSL's verification (`openssl verify`, X509_V_ERR_…) that occur in practice.
 _VERIFICATION = {
-    9: "its certificate is not valid yet",
-    10: "its certificate has expired",
-    18: "its certificate is self-signed, and not in TRUSTED_CA_FILE",
-    19: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
-    20: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
-    21: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
-    62: "its certificate is for another host name",
-    64: "its certificate is for another IP address",
-    66: "the key of its certificate is too weak: RSA needs 2048 bits, a curve 224",
-    67: "the key of a certificate authority is too weak: RSA needs 2048 bits, a curve 224",
-    68: "its certificate is signed with a weak digest such as SHA-1",
+    9: "the certificate is not valid yet",
+    10: "the certificate has expired",
+    18: "the certificate is self-signed and not in TRUSTED_CA_FILE",
+    19: "the issuer of the certificate is unknown: add it to TRUSTED_CA_FILE",
+    20: "the issuer of the certificate is unknown: add it to TRUSTED_CA_FILE",
+    21: "the issuer of the certificate is unknown: add it to TRUSTED_CA_FILE",
+    62: "the certificate is for another host name",
+    64: "the certificate is for another IP address",
+    66: "the key of the certificate is too weak: use RSA 2048 or a curve with 224 bits",
+    67: "the key of a certificate authority is too weak: use RSA 2048 or a curve with 224 bits",
+    68: "the certificate is signed with a weak digest such as SHA-1",
 }
-_OLD = "it does not offer TLS 1.2 or higher"
-_NO_TLS = "it does not answer in TLS"
+_OLD = "the server does not support TLS 1.2 or higher"
+_NO_TLS = "the server does not use TLS"
+_NO_SUITE = "the server supports no strong cipher suite of this service"
 #: Reason codes of OpenSSL and alerts of servers, by their names.
 _REASONS = {
     "UNSUPPORTED_PROTOCOL": _OLD,
@@ -183,15 +184,15 @@ _REASONS = {
     "WRONG_VERSION_NUMBER": _NO_TLS,
     "RECORD_LAYER_FAILURE": _NO_TLS,
     "HTTP_REQUEST": _NO_TLS,
-    "DH_KEY_TOO_SMALL": "its Diffie-Hellman key is too weak: it needs 2048 bits",
+    "DH_KEY_TOO_SMALL": "the Diffie-Hellman key is too weak: use 2048 bits",
     "EE_KEY_TOO_SMALL": _VERIFICATION[66],
-    "BAD_SIGNATURE": "its signature is wrong",
-    "WRONG_SIGNATURE_TYPE": "it signs with a weak digest or key",
-    "NO_SUITABLE_SIGNATURE_ALGORITHM": "it signs with a weak digest or key",
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
-    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
-    "NO_CIPHERS_AVAILABLE": "it has no strong cipher suite in common with this service",
-    "UNEXPECTED_EOF_WHILE_READING": "it closed the connection during the handshake",
+    "BAD_SIGNATURE": "the signature of the server is not valid",
+    "WRONG_SIGNATURE_TYPE": "the server signs with a weak digest or key",
+    "NO_SUITABLE_SIGNATURE_ALGORITHM": "the server signs with a weak digest or key",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": _NO_SUITE,
+    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": _NO_SUITE,
+    "NO_CIPHERS_AVAILABLE": _NO_SUITE,
+    "UNEXPECTED_EOF_WHILE_READING": "the server closed the connection during the handshake",
 }
 
 
@@ -251,7 +252,7 @@ def refusal_reason(error: BaseException) -> str | None:
             text = str(each.strerror).rstrip(".")
             return text[:1].lower() + text[1:]
         if isinstance(each, ssl.SSLCertVerificationError):
-            return _VERIFICATION.get(each.verify_code, "its certificate cannot be verified")
+            return _VERIFICATION.get(each.verify_code, "the certificate cannot be verified")
         if isinstance(each, ssl.SSLError):
             return _REASONS.get(each.reason or "", "the TLS handshake failed")
     return None

@@ -28,9 +28,9 @@ from models import (
 #: Number of secrets of each kind to try.
 _SAMPLE = 20
 _ADVICE = (
-    "Set it to the key that this database was used with, or add that one to "
-    "SECRET_KEY_FALLBACKS; if it is lost, `gatebell secrets forget` starts anew, and every token "
-    "and stored key is void."
+    "Set it to the key that this database was used with, or add that key to "
+    "SECRET_KEY_FALLBACKS. If the key is lost, run `gatebell secrets forget`, which invalidates "
+    "all tokens and stored keys."
 )
 
 
@@ -57,7 +57,7 @@ def check(keyring: Keyring, *, session: Session) -> None:
     Raise WrongSecretKeyError if not.
     """
     if missing := missing_fingerprints(keyring, session=session):
-        what = f"{', '.join(missing)} is in use, and ours are {', '.join(keyring.fingerprints)}"
+        what = f"in use: {', '.join(missing)}; given: {', '.join(keyring.fingerprints)}"
         message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
         raise WrongSecretKeyError(f"{message} {_ADVICE}")
 

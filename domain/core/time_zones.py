@@ -33,7 +33,7 @@ def check_zone(name: str) -> str:
     """
     found = _by_folded_name().get(name.strip().casefold())
     if found is None:
-        message = "Choose a time zone of the IANA database, such as Europe/Berlin or UTC."
+        message = "Choose a time zone from the IANA database, such as Europe/Berlin or UTC."
         raise InvalidError(message, field="time_zone")
     return found
 

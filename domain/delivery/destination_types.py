@@ -31,7 +31,9 @@ class SecretRotationBody(Body):
         "default is a day from now.",
     )
     overlap: Literal[*_OVERLAPS] | None = Field(  # type: ignore[valid-type]
-        default=None, description="The same, as a length of time from now."
+        default=None,
+        description="Time from now for which the old secret also signs. Used if "
+        "`previous_secret_expires_at` is omitted.",
     )
 
     def until(self, now: datetime) -> datetime:

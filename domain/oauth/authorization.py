@@ -38,8 +38,8 @@ from domain.oauth.server import AuthorizationServer
 from models import Application, Authorization
 
 #: Error for requests that were not pushed, although pushing is required.
-_NOT_PUSHED = Refusal(sentence="Authorization requests have to be pushed first.", reason=NOT_PUSHED)
-_ANOTHER_USER = "Another user is signed in than the user of the id_token_hint."
+_NOT_PUSHED = Refusal(sentence="Authorization requests must be pushed first.", reason=NOT_PUSHED)
+_ANOTHER_USER = "The signed-in user is not the user of the id_token_hint."
 #: Values of `prompt` that require the consent page, which also lets users switch accounts.
 _ASKING = frozenset({"consent", "select_account"})
 #: Values of `prompt` that a new sign-in satisfies.
@@ -50,22 +50,22 @@ class LoginRequiredError(OAuth2Error):
     """login_required: a sign-in is needed, but prompt=none forbids it (OpenID Connect 3.1.2.6)."""
 
     error = "login_required"
-    description = "The user is not signed in, or not recently enough."
+    description = "The user is not signed in, or did not sign in recently enough."
 
 
 class ConsentRequiredError(OAuth2Error):
     """consent_required: consent is needed, but prompt=none forbids it (3.1.2.6)."""
 
     error = "consent_required"
-    description = "The user has not approved everything that the application asks for."
+    description = "The user has not granted all scopes that the application requests."
 
 
 class AskedEachTimeError(ConsentRequiredError):
     """consent_required for public clients, which need consent each time (RFC 8252 section 8.6)."""
 
     description = (
-        "People are asked each time by an application that keeps no secret, whatever they approved "
-        "before: prompt=none is for confidential and for trusted applications."
+        "Public applications require the consent of the user each time. Only confidential and "
+        "trusted applications can use prompt=none."
     )
 
 

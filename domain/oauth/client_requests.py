@@ -180,7 +180,7 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         if text is None:
             if self.ISSUES_TOKENS and client is not None and client.application.require_dpop:
                 raise InvalidProofError(
-                    "Tokens of this application are bound to a key: send a DPoP proof."
+                    "Tokens of this application must be bound to a key. Send a DPoP proof."
                 )
             return None
         context = self.server.context
@@ -197,9 +197,12 @@ class ClientParameters(Body):
     )
     client_assertion: str = Field(
         default="",
-        description="JWT that is signed with the key of the application, instead of a secret.",
+        description="JWT signed with a private key of the application (RFC 7523). It replaces "
+        "`client_secret`.",
     )
-    client_assertion_type: Literal["", ASSERTION_TYPE] = ""  # type: ignore[valid-type]
+    client_assertion_type: Literal["", ASSERTION_TYPE] = Field(  # type: ignore[valid-type]
+        default="", description="Format of `client_assertion`. Required with `client_assertion`."
+    )
 
 
 class TokenGrant(ClientEndpoint[Found, Checked]):

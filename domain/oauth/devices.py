@@ -87,8 +87,8 @@ class UnknownUserCodeError(InvalidError):
     def __init__(self) -> None:
         """Set the same message for unknown, expired, decided and otherwise opened codes."""
         super().__init__(
-            "No device is waiting with this code. Compare it with the device; if it has been a "
-            "few minutes, ask the device for a new one.",
+            "No device is waiting for this code. Compare the code with the device. If the code is "
+            "a few minutes old, request a new code on the device.",
             field="user_code",
         )
 
@@ -99,8 +99,8 @@ class OpenedElsewhereError(InvalidError):
     def __init__(self) -> None:
         """Set the message, which names both remedies."""
         super().__init__(
-            "Another account has opened this code. Sign in with that account and select “Use "
-            "another account”, or ask the device for a new code.",
+            "This code was opened with another account. Sign in with that account and select "
+            "“Use another account”, or request a new code on the device.",
             field="user_code",
         )
 
@@ -111,8 +111,8 @@ class DecidedError(ConflictError):
     def __init__(self) -> None:
         """Set the message."""
         super().__init__(
-            "This request is no longer open: it was decided already, or the code has expired. "
-            "Ask the device for a new code.",
+            "This request was already answered, or the code has expired. Request a new code on "
+            "the device.",
             field="user_code",
         )
 

@@ -211,10 +211,10 @@ def _redirect_uri(uri: str | None, application: Application | None) -> str | Non
     if uri is None:
         return None
     if application is None:
-        raise InvalidRequestError("post_logout_redirect_uri needs client_id or id_token_hint.")
+        raise InvalidRequestError("post_logout_redirect_uri requires client_id or id_token_hint.")
     if not is_registered(uri, application.redirect_uris):
         raise InvalidRequestError(
-            "The post_logout_redirect_uri is not one of those that the application registered."
+            "The post_logout_redirect_uri is not registered for this application."
         )
     return uri
 

@@ -23,7 +23,7 @@ class OAuthResponse:
     headers: Sequence[tuple[str, str]] = field(default=())
 
 
-_IN_BODY = " Send all parameters in the body: those in the URL are ignored."
+_IN_BODY = " Send all parameters in the body. Parameters in the URL are ignored."
 
 
 class Parameters(OAuth2Payload):

@@ -56,132 +56,138 @@ class RefusedClientError(_RefusedError, UnauthorizedClientError):
 
 ASKED_EACH_TIME = Reason(
     name="asked_each_time",
-    title="Cannot ask without a page",
+    title="Consent required",
     advice=(
-        "Users are asked about a public application each time, so prompt=none always fails. "
-        "Leave it out; renew access with the refresh token."
+        "Public applications require consent each time, so prompt=none always fails. Omit prompt, "
+        "and use the refresh token to renew access."
     ),
 )
 DENIED = Reason(
     name="denied",
     title="Denied by the user",
-    advice="Nothing is wrong with the request. Do not ask again unless the user wants it.",
+    advice="The request is valid. Do not repeat it unless the user asks for it.",
 )
 GRANT_TYPE = Reason(
     name="grant_type",
     title="Unsupported grant type",
-    advice=("grant_types_supported in the metadata lists what this instance offers."),
+    advice="Use a grant type that grant_types_supported in the server metadata lists.",
 )
 NO_SECRET = Reason(
     name="no_secret",
     title="No client secret",
     advice=(
-        "The application is confidential, so its token requests need client_secret, in the "
-        "body or as the password of Basic authentication. A browser, mobile or desktop app "
-        "cannot keep one: turn “Confidential” off."
+        "Token requests of confidential applications require client_secret, in the body or as "
+        "the password of Basic authentication. Browser, mobile and desktop apps cannot keep a "
+        "secret: turn “Confidential” off."
     ),
 )
 NOT_ALLOWED_GRANT = Reason(
     name="not_allowed_grant",
     title="Grant type not allowed",
-    advice="An administrator has to allow it on the page of the application.",
+    advice="An administrator must allow the grant type on the application's page.",
 )
 NOT_PUSHED = Reason(
     name="not_pushed",
     title="Request not pushed",
     advice=(
-        "Send the parameters to the pushed authorization request endpoint first, and the "
-        "browser with client_id and the request_uri of the answer."
+        "Send the parameters to the pushed authorization request endpoint first. Then redirect "
+        "the browser with client_id and the request_uri of the response."
     ),
 )
 NOT_REGISTERED_GRANT = Reason(
     name="not_registered_grant",
     title="Grant type not registered",
-    advice="The application registered itself with other grant_types: it has to add this one.",
+    advice="The application registered itself without this grant type. Add it to grant_types.",
 )
-OTHER = Reason(name="other", title="Refused", advice="The page about errors explains the code.")
+OTHER = Reason(name="other", title="Rejected", advice="See the explanation of the error code.")
 OTHER_REDIRECT_URI = Reason(
     name="other_redirect_uri",
-    title="Other redirect URI",
+    title="Redirect URI mismatch",
     advice=(
-        "Send the same redirect_uri in the token request as in the authorization request, "
-        "character by character."
+        "Send exactly the same redirect_uri in the token request as in the authorization "
+        "request."
     ),
 )
 OUTSIDE_GROUPS = Reason(
     name="outside_groups",
-    title="User outside the groups",
+    title="User not in an allowed group",
     advice=(
-        "Only members of the groups that the application names can use it. Add the user to one of "
-        "them, or change the groups."
+        "Only members of the allowed groups can use the application. Add the user to one of the "
+        "groups, or change the allowed groups."
     ),
 )
 PROOF = Reason(
     name="proof",
-    title="DPoP proof refused",
+    title="DPoP proof rejected",
     advice="Create a new proof for each request, with its URL and the correct time.",
 )
 REQUEST = Reason(
     name="request",
     title="Malformed request",
-    advice="The answer names the parameter. Send each once, as a form or a JSON object.",
+    advice=(
+        "The response names the parameter. Send each parameter once, as a form or a JSON object."
+    ),
 )
 REQUEST_URI = Reason(
     name="request_uri",
     title="Pushed request unknown or expired",
-    advice="Push a request for each authorization, and send the browser right after it.",
+    advice="Push a new request for each authorization, and redirect the browser immediately.",
 )
 RESPONSE_TYPE = Reason(
     name="response_type",
     title="Unsupported response type",
-    advice="Send response_type=code, with PKCE instead of the implicit flow.",
+    advice="Send response_type=code, and use PKCE instead of the implicit flow.",
 )
 SCOPE = Reason(
     name="scope",
     title="Scope not allowed",
-    advice="Add the scope to the application, or request fewer.",
+    advice="Add the scope to the application, or request fewer scopes.",
 )
 SECRET_OF_PUBLIC = Reason(
     name="secret_of_public",
     title="Client secret sent by a public application",
     advice=(
-        "The secret is not one of this application's. Public applications use PKCE: leave "
-        "client_secret out, or turn “Confidential” on and renew the secret."
+        "The secret does not belong to this application. Public applications use PKCE: omit "
+        "client_secret, or turn “Confidential” on and renew the secret."
     ),
 )
 TOO_MANY_GUESSES = Reason(
     name="too_many_guesses",
     title="Too many wrong passwords",
-    advice="Wait for the time in the header Retry-After, and ask for the password again.",
+    advice=(
+        "Wait for the number of seconds in the Retry-After header, then ask for the password "
+        "again."
+    ),
 )
 UNREGISTERED_REDIRECT_URI = Reason(
     name="unregistered_redirect_uri",
     title="Redirect URI not registered",
     advice=(
-        "It has to be one of the application's redirect URIs, character by character; only the "
-        "port of 127.0.0.1 and [::1] may differ. Add it to the application, or send another."
+        "The redirect URI must exactly match a redirect URI of the application. Only the port of "
+        "127.0.0.1 and [::1] may differ. Register the URI, or send a registered URI."
     ),
 )
 WRONG_ASSERTION = Reason(
     name="wrong_assertion",
-    title="Client assertion refused",
+    title="Client assertion rejected",
     advice=(
-        "Sign it with a key whose public half the application has, for the issuer as aud and the "
-        "client_id as iss and sub, with a new jti and an exp within the next hour."
+        "Sign the assertion with a key whose public key is registered for the application. Set "
+        "aud to the issuer, iss and sub to the client_id, jti to a new value, and exp to a time "
+        "within the next hour."
     ),
 )
 WRONG_SECRET = Reason(
     name="wrong_secret",
     title="Wrong client secret",
     advice=(
-        "Compare the secret in the configuration of the client, without spaces or line breaks. "
-        "If it is lost, or was renewed, renew it and copy the new one."
+        "Check the secret in the configuration of the client, also for spaces and line breaks. "
+        "If the secret is lost or was renewed, renew it and copy the new secret."
     ),
 )
 REMOVED_SCOPES = Reason(
     name="removed_scopes",
     title="Scopes removed from the application",
-    advice="Register the application for the scopes, or send the user through authorization.",
+    advice="Add the scopes to the application, or send the user through authorization again.",
 )
 SCOPES_REMOVED = Refusal(
     sentence="The application is no longer registered for any scope that the user granted.",

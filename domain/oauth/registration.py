@@ -105,7 +105,8 @@ def read_metadata(
         "response_types": _response_types(said.get("response_types"), grant_types),
     }
     if method is Method.PRIVATE_KEY and not said.get("jwks"):
-        raise InvalidClientMetadataError("private_key_jwt needs jwks; a jwks_uri is not fetched.")
+        message = "private_key_jwt requires jwks. jwks_uri is not supported."
+        raise InvalidClientMetadataError(message)
     details = ApplicationDetails(
         name=said.get("client_name") or UNNAMED,
         redirect_uris=said.get("redirect_uris", ()),
@@ -117,7 +118,7 @@ def read_metadata(
         jwks=said["jwks"] if method is Method.PRIVATE_KEY else None,
     )
     if "authorization_code" in grant_types and not details.redirect_uris:
-        raise InvalidRedirectURIError("The grant type authorization_code needs redirect_uris.")
+        raise InvalidRedirectURIError("The grant type authorization_code requires redirect_uris.")
     _check(details, require_https=require_https)
     return ClientMetadata(details=details, own_words=own_words)
 
@@ -131,12 +132,13 @@ def _check(details: ApplicationDetails, *, require_https: bool) -> None:
         kind = InvalidRedirectURIError if is_uri else InvalidClientMetadataError
         raise kind(_in_ascii(str(error))) from error
     if ADMIN_MODE in scopes:
-        raise InvalidClientMetadataError(f"Only administrators register the scope {ADMIN_MODE}.")
+        message = f"Only administrators can register the scope {ADMIN_MODE}."
+        raise InvalidClientMetadataError(message)
 
 
 def _in_ascii(sentence: str) -> str:
     """Return the sentence in the characters that RFC 6749 permits in error descriptions."""
-    plain = sentence.replace("“", "'").replace("”", "'")
+    plain = sentence.replace('"', "'")
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in plain)
 
 
@@ -177,7 +179,7 @@ def _wrong(name: str, must: str) -> InvalidClientMetadataError:
 
 def _text(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> str:
     if not isinstance(value, str) or len(value) > longest or _has_control_characters(value):
-        raise _wrong(name, f"a text of at most {longest} characters")
+        raise _wrong(name, f"a string of at most {longest} characters")
     return value
 
 
@@ -188,7 +190,7 @@ def _has_control_characters(text: str) -> bool:
 
 def _texts(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> list[str]:
     if not isinstance(value, list) or len(value) > _MOST_VALUES:
-        raise _wrong(name, f"an array of at most {_MOST_VALUES} texts")
+        raise _wrong(name, f"an array of at most {_MOST_VALUES} strings")
     return [_text(name, each, longest=longest) for each in value]
 
 
@@ -199,7 +201,7 @@ def _https(name: str, value: object) -> str:
     except ValueError:  # invalid brackets or port
         is_fine = False
     if not is_fine:
-        raise _wrong(name, "an https address")
+        raise _wrong(name, "an https URL")
     return url
 
 

@@ -49,9 +49,9 @@ def readable() -> str:
 @pytest.mark.parametrize(
     ("kind", "view", "missing"),
     [
-        (PageBlueprint, unmarked, "odd.view does not say who may call it"),
-        (Blueprint, marked, "odd.view is neither a page nor for machines"),
-        (PageBlueprint, readable, "odd.view says which origins .* its URL has variables"),
+        (PageBlueprint, unmarked, "odd.view has no access mark"),
+        (Blueprint, marked, "odd.view belongs to neither kind of blueprint"),
+        (PageBlueprint, readable, "odd.view has a CORS policy, but its URL has variables"),
     ],
 )
 def test_an_application_does_not_start_with_a_view_that_says_too_little_or_too_much(

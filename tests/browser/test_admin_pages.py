@@ -181,7 +181,7 @@ def failing(live_sqlite: LiveGatebell) -> Iterator[str]:
     with database_of(live_sqlite) as session:
         stream = session.get_one(AuditStream, made["id"])
         stream.failing_since = stream.last_failed_at = stream.last_dropped_at = before
-        stream.tries, stream.dropped, stream.last_error = 40, 1_000, "it refused the connection"
+        stream.tries, stream.dropped, stream.last_error = 40, 1_000, "the connection was refused"
         stream.next_try_at = now() + timedelta(hours=1)
         stream.previous_secret_expires_at = now() + timedelta(hours=1)
     yield f"{live_sqlite.url}/admin/audit_streams/{made['id']}"

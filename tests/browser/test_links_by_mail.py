@@ -75,7 +75,7 @@ def test_somebody_new_gets_a_link_and_makes_an_account(
 
     page.context.clear_cookies()
     page.goto(link)
-    expect(page.get_by_role("status")).to_contain_text("There is an account for")
+    expect(page.get_by_role("status")).to_contain_text("An account for")
     assert problems == []
 
 

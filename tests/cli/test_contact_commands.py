@@ -39,9 +39,9 @@ def test_no_command_prints_the_secret_of_an_address(crew: Flask) -> None:
 
 
 WRONG = (
-    (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "e-mail"),
+    (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "email address"),
     (("contacts", "create", "zoe", "--type", "email", "--address", "a@b.example"), "zoe"),
-    (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot read"),
+    (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot parse"),
     (("channels", "create", "acme/no", "--type", "email", "--address", "a@b.example"), "not found"),
     (("contacts", "delete", "alice", "7"), "not found"),
 )

@@ -10,7 +10,7 @@ LONG_PART = "x" * 120
 VERY_LONG = "x" * 3_000
 TOO_LONG = (
     ("up to 100 letters", "users", "create", LONG_PART, "--email", "a@people.example"),
-    ("not an e-mail address", "users", "create", "new", "--email", f"{LONG}@people.example"),
+    ("not a valid email address", "users", "create", "new", "--email", f"{LONG}@people.example"),
     ("at most 100 characters", "users", "create", "new", "--email", "a@people.example",
      "--display-name", LONG),
     ("up to 100 letters", "groups", "create", LONG_PART),

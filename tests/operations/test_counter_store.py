@@ -151,7 +151,7 @@ def test_a_store_is_reached_by_tls_unless_its_key_is_weak(
             return
         with pytest.raises(storage.base_exceptions) as refused:
             storage.incr("key", 60)
-    assert "the key of its certificate is too weak" in (refusal_reason(refused.value) or "")
+    assert "the key of the certificate is too weak" in (refusal_reason(refused.value) or "")
 
 
 @pytest.fixture

@@ -53,4 +53,4 @@ def test_a_role_that_is_taken_away_meanwhile_gives_no_token(
                 asked.result(timeout=1)
         answer = asked.result()
     assert answer.status_code in {400, 403}, answer.text
-    assert "your own is Maintainer." in answer.text
+    assert "is Maintainer." in answer.text

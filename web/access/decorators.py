@@ -220,7 +220,7 @@ recently_signed_in = Mark(access="a signed-in user, freshly", guard=_for_recent_
 
 def _to_sign_in_again() -> ResponseReturnValue:
     """Redirect to a new sign-in, which returns to the account or page of the change."""
-    flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
+    flash("Sign in again to confirm your identity, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
     begin = nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
     return redirect(url_for("sessions.sign_in", again="yes", next=short_address(begin)))

@@ -139,7 +139,7 @@ def _check_scope(found: Bearer, service: GitService) -> None:
     try:
         found.require(*accepted)
     except InsufficientScopeError as error:
-        message = f"The access token needs one of these scopes: {', '.join(accepted)}."
+        message = f"The access token must have one of these scopes: {', '.join(accepted)}."
         raise ForbiddenError(message) from error
 
 
@@ -159,7 +159,8 @@ def _find_bearer() -> Bearer | None:
         g.git_refusal = f"{error} Use a valid access token as the password."
     except OAuth2Error as error:
         # Git cannot prove a key (RFC 9449).
-        g.git_refusal = f"{error.description} Git cannot do that: use a personal access token."
+        advice = "Git does not support this. Use a personal access token."
+        g.git_refusal = f"{error.description} {advice}"
     else:
         return found
     return None

@@ -25,7 +25,7 @@ class LongAddressError(DomainError):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__(f"The request is too long: it has more than {LONGEST:,} characters.")
+        super().__init__(f"The request is too long. It can have at most {LONGEST:,} characters.")
 
 
 def short_address(path: str) -> str:

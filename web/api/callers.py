@@ -62,7 +62,7 @@ def _one_of(named: Sequence[Any]) -> str:
     """
     words = {str(each).strip() if type(each) in {str, int} else "" for each in named}
     if len(words) > 1 or "" in words:
-        raise InvalidError("sudo must be the id or the name of one user.", field=_PARAMETER)
+        raise InvalidError("`sudo` must be the id or the name of a single user.", field=_PARAMETER)
     return words.pop()
 
 
@@ -116,5 +116,5 @@ def _check(bearer: Bearer, permission: Permission) -> None:
     if permission.is_for_administrators:
         bearer.require_administrator()
     if permission.is_for_people and bearer.is_of_application:
-        message = "An application cannot do this: use a personal access token, or the page."
+        message = "Applications cannot do this. Use a personal access token, or the web interface."
         raise ForbiddenError(message)

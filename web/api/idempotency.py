@@ -41,7 +41,7 @@ def once(bearer: Bearer | None, act: Callable[[], Response]) -> Response:
 
 def _keyed_request(key: str, bearer: Bearer) -> KeyedRequest:
     if not 1 <= len(key) <= _LONGEST or not _CHARACTERS.issuperset(key):
-        reason = f"must be 1 to {_LONGEST} visible ASCII characters"
+        reason = f"must have 1 to {_LONGEST} visible ASCII characters"
         raise InvalidParametersError([InvalidValue(field=HEADER, reason=reason)])
     return KeyedRequest(
         user_id=bearer.user_id,

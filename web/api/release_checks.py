@@ -82,8 +82,8 @@ class _AnonymousPlaces:
         with self._lock:
             if self._held.total() >= _MOST_ANONYMOUS or self._held[address] >= _MOST_OF_ADDRESS:
                 message = (
-                    "The release checker is busy with requests without a token. Wait for your "
-                    "other check to end, or send a token."
+                    "The release checker is busy with requests without a token. Wait until your "
+                    "other check has finished, or send a token."
                 )
                 raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
             self._held[address] += 1
@@ -104,7 +104,7 @@ def run_check(name: str, content: str, release: Release, *, is_anonymous: bool) 
     Raise TooManyAttemptsError if too many texts are waiting.
     """
     if not content.strip() and not name:
-        raise InvalidError("content is empty.", field="content")
+        raise InvalidError("`content` is empty.", field="content")
     with _anonymous.hold(client_address()) if is_anonymous else nullcontext():
         return _run(name, content, release)
 

@@ -26,10 +26,16 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 _STDIN = "-"
 #: Folders that contain third-party code or no programs.
 _SKIPPED = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
+
+
+def _json_text(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
 _FORMATS: Mapping[str, Callable[[Sequence[Checked]], str]] = {
     "text": as_text,
-    "json": lambda checked: json.dumps(as_json(checked, _page_of), indent=2) + "\n",
-    "sarif": lambda checked: json.dumps(as_sarif(checked, _page_of), indent=2) + "\n",
+    "json": lambda checked: _json_text(as_json(checked, _page_of)),
+    "sarif": lambda checked: _json_text(as_sarif(checked, _page_of)),
 }
 
 

@@ -219,12 +219,12 @@ def describe_endpoints(app: Flask) -> None:
 def _describe(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
     mark = find_mark(view)
     if mark is None:
-        message = f"{name} does not say who may call it: give it a mark of web/access/decorators.py"
+        message = f"{name} has no access mark. Add a decorator of web/access/decorators.py"
         raise TypeError(message)
     # Nested blueprints are of the same kind as the outer one.
     blueprint = app.blueprints.get(name.partition(".")[0])
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
-        raise TypeError(f"{name} is neither a page nor for machines: see web/http/endpoints.py")
+        raise TypeError(f"{name} belongs to neither kind of blueprint. See web/http/endpoints.py")
     return blueprint.describe(mark)
 
 
@@ -317,6 +317,6 @@ def cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
 
 def _fixed_url(rule: Rule) -> str:
     if rule.arguments:
-        message = f"{rule.endpoint} says which origins may call it, but its URL has variables"
+        message = f"{rule.endpoint} has a CORS policy, but its URL has variables"
         raise TypeError(message)
     return rule.rule

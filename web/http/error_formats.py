@@ -91,7 +91,7 @@ _SENTENCES = {
     413: ("Request too large", "Send a smaller request."),
     414: (
         "URL too long",
-        "Nothing was changed. If an application sent you here, tell its developers.",
+        "Nothing was changed. If an application sent you here, contact its developers.",
     ),
     429: ("Too many requests", "Wait a few minutes, then try again."),
     500: (
@@ -101,7 +101,7 @@ _SENTENCES = {
     503: ("Service unavailable", "Try again in a moment; nothing was changed."),
 }
 #: Title and advice for a list request with unknown parameters.
-UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
+UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or clear the filters.")
 #: Title and advice for a form that was sent too late or from another page.
 EXPIRED_FORM = (
     "This form has expired",
@@ -122,6 +122,8 @@ def as_page(
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
     title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
+    if sentence:
+        sentence = sentence.replace("`", "")  # code in errors for programs
     if sentence and status == HTTPStatus.NOT_FOUND:
         advice = ""  # the message already names what is missing
     html = render_template(
@@ -161,7 +163,7 @@ def advice(status: int) -> str | None:
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return f"Send a POST to {_address(bare)} with the parameters in the body."
     if bare != request.path:
-        return f"There is nothing at this URL. Remove the slash at the end: {_address(bare)}"
+        return f"This URL does not exist. Remove the trailing slash: {_address(bare)}"
     return None
 
 

@@ -144,8 +144,8 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
 }
 
 _NO_RECEIVER = (
-    "This is not the URL of an integration, or only a part of it. Copy all of it, up to .json, "
-    "from the page View credentials of the integration."
+    "This is not the complete URL of an integration. Copy the whole URL, including .json, from the "
+    "page View credentials of the integration."
 )
 
 _OAUTH_CODES = {
@@ -379,7 +379,7 @@ def _answer_database(error: SQLAlchemyError) -> Response:
     roll_back()
     g.asks_no_database = True
     if isinstance(error, DataError):
-        return _answer(400, "A value contains something that cannot be stored, such as NUL.", {})
+        return _answer(400, "A value contains a character that cannot be stored, such as NUL.", {})
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
     _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})

@@ -13,8 +13,8 @@ from web.http.extensions import csrf
 View = TypeVar("View", bound=Callable[..., Any])
 
 OUTDATED_FORM = (
-    "The page was out of date, because you signed in or out since. Nothing was changed: check the "
-    "page and try again."
+    "The page was out of date, because you signed in or out in the meantime. Nothing was changed. "
+    "Check the page and try again."
 )
 
 

@@ -132,7 +132,7 @@ def _inflated(body: bytes, most: int, encoding: str) -> bytes:
     if len(unpacked) < most and not unpacker.eof:
         raise UnreadableBody(f"The {encoding} body is incomplete.")
     if unpacker.unused_data:
-        raise UnreadableBody(f"There is other data after the {encoding} body.")
+        raise UnreadableBody(f"The {encoding} body is followed by other data.")
     return unpacked
 
 

@@ -129,24 +129,24 @@ class Sandbox:
         elif event == "open":
             self._check_file(args[0], args[1], args[2])
         elif event.startswith(_FORBIDDEN) and not self._is_own_bind(event, args):
-            _refuse(f"it wanted to do what only programs of this machine may ({event})")
+            _refuse(f"the service tried an operation that is not allowed ({event})")
 
     def _check_address(self, opened: socket.socket, address: Any) -> None:
         if address is None:  # a connected socket, whose address was checked before
             return
         if opened.family not in {socket.AF_INET, socket.AF_INET6}:
-            _refuse("it wanted to reach a program of this machine")
+            _refuse("the service tried to connect to a local program")
         try:
             reached = ip_address(str(address[0]).partition("%")[0])
         except ValueError:
             # The name would be resolved after this check.
-            _refuse("it wanted to reach a name that could not be checked")
+            _refuse("the service tried to connect to a host name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
         kind = _PUBLIC.refusal(reached)
         request = _request.get(_Request())
         if kind is not None and not _is_named(str(reached), address[1], request.hosts):
             refused = AddressRefusedError(str(reached), reached, kind, remedy=request.remedy)
-            _refuse(f"it leads to {refused}")
+            _refuse(str(refused))
 
     def _check_file(self, path: Any, mode: Any, flags: Any) -> None:
         if isinstance(path, int):
@@ -155,7 +155,7 @@ class Sandbox:
         writes |= isinstance(mode, str) and any(each in mode for each in "wax+")
         name = os.path.realpath(os.fsdecode(path))
         if writes or not any(_is_in(name, each) for each in self._readable):
-            _refuse("it wanted to open a file of this machine")
+            _refuse("the service tried to open a local file")
 
     @staticmethod
     def _is_own_bind(event: str, args: tuple[Any, ...]) -> bool:
@@ -239,14 +239,14 @@ class Program:
     def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
         if self._is_of_this_machine(url):
-            return {"problem": "this service acts on the machine that sends, so it is not offered"}
+            return {"problem": "this service acts on the sending host, so it is not supported"}
         service = self._service(url)
         if service is None:
             return {
-                "problem": "Apprise cannot read this URL; compare it with Apprise's documentation"
+                "problem": "Apprise cannot parse this URL; its documentation lists the formats"
             }
         if len(service) > 1:
-            return {"problem": "it names several targets: add one for each of them"}
+            return {"problem": "the URL has several targets: add each target separately"}
         problem = self._problem_of_files(service) or _problem_of(service)
         if problem is None:
             problem = self._problem_of_address(service)
@@ -272,8 +272,8 @@ class Program:
         if not named and not any(getattr(service, each, None) for each in _KEY_FILES):
             return None
         return (
-            "it names a file, such as a template or a key file, and Gatebell reads none: remove "
-            "that part of the URL, or choose another service"
+            "the URL refers to a file, such as a template or a key file, which Gatebell does not "
+            "read: remove this part of the URL, or choose another service"
         )
 
     def _problem_of_address(self, service: Any) -> str | None:
@@ -290,13 +290,13 @@ class Program:
         named = (str(host), str(address))
         if not is_generic and any(self._hosts.have_name(each, port) for each in named):
             return None
-        return f"it can never be reached: {host} is {kind}, and {_remedy_of(service)}"
+        return f"the URL cannot be reached: {host} is {kind}, and {_remedy_of(service)}"
 
     def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
         service = None if self._is_of_this_machine(url) else self._service(url)
         if service is None:
-            return {"problem": "Apprise can no longer read its URL"}
+            return {"problem": "Apprise can no longer parse the URL"}
         if (problem := _problem_of(service)) is not None:
             return {"problem": problem}
         self._allow_hosts(service)
@@ -337,7 +337,7 @@ def _remedy_of(service: Any) -> str:
     """Return a remedy for a service on a non-public address."""
     if _module(service) in _GENERIC:
         return "JSON, XML and form URLs reach public addresses only"
-    return "only OUTGOING_CONTACT_HOSTS can allow that"
+    return "only OUTGOING_CONTACT_HOSTS can allow this"
 
 
 def _host_of(service: Any) -> str | None:
@@ -351,9 +351,12 @@ def _host_of(service: Any) -> str | None:
 def _problem_of(service: Any) -> str | None:
     """Return the problem of a URL that sets a header or a method, or None."""
     if "headers" in service.template_kwargs and service.headers:
-        return "it sets a header, and Gatebell sends none: remove what begins with + from the URL"
+        return (
+            "the URL sets a header, which Gatebell does not send: remove the parameters that start "
+            "with +"
+        )
     if _module(service) in _GENERIC and service.method != "POST":
-        return "it sets a method, and Gatebell sends POST only: remove “method” from the URL"
+        return "the URL sets a method, but Gatebell only sends POST: remove the parameter `method`"
     return None
 
 
@@ -362,11 +365,11 @@ def _reason_of(said: Sequence[Any]) -> str:
     messages = [each.message for each in said]
     status = next((found[1] for each in messages if (found := _STATUS.search(each))), None)
     if status is not None and (problem := problem_with_status(int(status))) is not None:
-        return problem.removeprefix("it ")
+        return problem.removeprefix("the server ")
     if any("timed out" in each for each in messages):
         return "did not respond in time"
     is_lost = any(each.startswith(_SOCKET) for each in messages)
-    return "could not be reached" if is_lost else "did not accept it"
+    return "could not be reached" if is_lost else "did not accept the message"
 
 
 def _words_of(said: Sequence[Any]) -> str:

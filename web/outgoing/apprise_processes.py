@@ -28,7 +28,7 @@ _IDLE_SECONDS = 120.0
 _MOST_AT_ONCE = 16
 _LONGEST_URL = 1_000
 _ROOT = Path(__file__).parents[2]
-_ENDED = {"problem": "the process that sends through Apprise ended"}
+_ENDED = {"problem": "the Apprise process ended unexpectedly"}
 
 
 def check_apprise_url(url: str, settings: Settings) -> UrlService:
@@ -56,7 +56,7 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
     except (OSError, SubprocessError, ValueError, IndexError) as error:
         raise InvalidError("The URL could not be checked. Try again.", field="address") from error
     if answer.get("shown") is None:
-        problem = answer.get("problem") or "Apprise cannot read this URL"
+        problem = answer.get("problem") or "Apprise cannot parse this URL"
         raise InvalidError(f"{problem[:1].upper()}{problem[1:]}.", field="address")
     return UrlService(answer["service"], answer["shown"], answer["lane"])
 
@@ -96,7 +96,7 @@ class AppriseProcesses:
         finally:
             self._leave(child)
         if answer is None:
-            return Problem(f"no answer came within {deadline:.0f} seconds")
+            return Problem(f"no response was received within {deadline:.0f} seconds")
         problem = answer.get("problem")
         return None if problem is None else Problem(str(problem), answer.get("words", ""))
 
@@ -207,7 +207,7 @@ class _Child:
     def ask(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
         """Return the result of a request, or None after the deadline."""
         if not self._is_ready():
-            return {"problem": "the process that sends through Apprise did not start in time"}
+            return {"problem": "the Apprise process did not start in time"}
         answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
         with self._lock:
             if self._has_ended:

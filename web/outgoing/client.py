@@ -344,12 +344,12 @@ def _failure(error: Exception) -> str:
     if isinstance(error, NewConnectionError):
         cause = error.__cause__
         was_refused = isinstance(cause, OSError) and cause.errno == ECONNREFUSED
-        return "it refused the connection" if was_refused else "it cannot be reached"
+        return "the connection was refused" if was_refused else "the server cannot be reached"
     if isinstance(error, ConnectTimeoutError):
-        return "it did not accept the connection in time"
+        return "the connection timed out"
     if isinstance(error, HTTPException) and not isinstance(error, OSError):
-        return "it does not answer in HTTP"
-    return "it closed the connection without a response"
+        return "the response is not valid HTTP"
+    return "the server closed the connection without a response"
 
 
 def attempt(

@@ -59,8 +59,8 @@ class Proxy:
             raise  # from the service behind the proxy
         except (OSError, HTTPError) as error:
             rejected = _REJECTED.search(str(error))
-            reason = f"answered {rejected[1]}" if rejected else "cannot be reached"
-            raise ConnectionFailedError(f"the proxy of OUTGOING_PROXY {reason}") from error
+            reason = f"returned {rejected[1]}" if rejected else "cannot be reached"
+            raise ConnectionFailedError(f"the proxy in OUTGOING_PROXY {reason}") from error
 
 
 def is_direct(url: OutgoingUrl, policy: AddressPolicy) -> bool:

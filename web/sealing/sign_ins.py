@@ -51,7 +51,7 @@ def get_relying_party() -> RelyingParty:
     party = find_relying_party()
     if party is None:
         raise NotFoundError(
-            "Passkeys need a URL with https and a host name, which this service does not have."
+            "Passkeys are not available, because this service has no https URL with a host name."
         )
     return party
 

@@ -186,7 +186,7 @@ def _check_room(user_id: int, session: Session) -> None:
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     count = select(func.count(Passkey.id)).where(Passkey.user_id == user_id)
     if (session.scalar(count) or 0) >= MOST_PASSKEYS:
-        message = f"You have {MOST_PASSKEYS} passkeys. Remove one that you no longer use."
+        message = f"You can have at most {MOST_PASSKEYS} passkeys. Remove a passkey first."
         raise PasskeyRefusedError(message)
 
 

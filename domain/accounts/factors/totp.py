@@ -50,7 +50,7 @@ def set_up_app(
     """
     step = _step_of(code, seed, now)
     if step is None:
-        message = "This code is not valid for this key. Also check the clock of your device."
+        message = "This code does not match the key. Check the key and the clock of your device."
         raise InvalidError(message, field="code")
     insert = insert_into(TotpDevice, session=session).values(
         user_id=user_id,

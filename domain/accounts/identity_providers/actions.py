@@ -34,7 +34,7 @@ from models import Identity
 from models import IdentityProvider as Row
 
 _LOST_SECRET = (
-    "its client secret was encrypted with a SECRET_KEY that is no longer known: enter it again"  # noqa: S105 - a sentence
+    "the client secret was encrypted with a SECRET_KEY that is no longer known: enter it again"  # noqa: S105 - a sentence
 )
 #: Fields that take the preset's value if they are omitted or empty.
 _OF_PRESET = ("issuer", "scopes", "groups_claim", "vouches_for_email")
@@ -66,7 +66,7 @@ def create_provider(work: Work, new: IdentityProviderBody) -> IdentityProvider:
         with work.session.begin_nested():
             work.session.add(row)
     except IntegrityError as error:
-        message = f"There is an identity provider “{new.slug}” already."
+        message = f'An identity provider with the slug "{new.slug}" already exists.'
         raise TakenError(message, field="slug") from error
     _record(work, EventKind.IDENTITY_PROVIDER_CREATED, row, client_id=row.client_id)
     return _shown(work, row)
@@ -132,7 +132,7 @@ def get_active(work: Work, slug: str) -> Row:
     """
     row = work.session.scalar(select(Row).where(Row.slug == slug.replace("\x00", ""), Row.active))
     if row is None:
-        raise NotFoundError("It is not possible to sign in through this provider.")
+        raise NotFoundError("You cannot sign in through this identity provider.")
     return row
 
 
@@ -202,7 +202,7 @@ def _check(work: Work, row: Row) -> None:
         networks = work.settings.outgoing_private_addresses
         check_can_be_reached(url, networks, field="issuer")
     if "?" in url.target:
-        raise InvalidError("An issuer has no query.", field="issuer")
+        raise InvalidError("The issuer must not have a query.", field="issuer")
     if PRESETS[row.preset].is_openid and "openid" not in row.scopes.split():
         raise InvalidError("The scopes must include openid.", field="scopes")
     for each in map(GroupRole.read, row.group_roles):

@@ -28,23 +28,23 @@ class ProviderAnswerError(ProviderError):
     """The response of the provider is not valid, or comes from another sender."""
 
     sentence = (
-        "The response of {title} could not be verified. Try again; if it happens again, tell an "
-        "administrator."
+        "The response of {title} could not be verified. Try again. If the error persists, contact "
+        "an administrator."
     )
 
 
 class RefusedThereError(ProviderError):
     """The provider denied the sign-in, or the user canceled it."""
 
-    sentence = "You were not signed in at {title}, or did not allow it to tell who you are."
+    sentence = "You did not sign in at {title}, or did not allow it to share your identity."
 
 
 class ExpiredError(ProviderError):
     """The sign-in was started in another browser, took too long, or was already completed."""
 
     sentence = (
-        "This sign-in through {title} has expired, was completed before, or was begun in another "
-        "browser. Start again."
+        "This sign-in through {title} has expired, was already completed, or was started in "
+        "another browser. Start again."
     )
 
 
@@ -52,24 +52,24 @@ class NotConnectedError(ProviderError):
     """No account here is connected with the account at the provider."""
 
     sentence = (
-        "No account here is connected with your account at {title}. If you have an account here, "
-        "sign in with your password, and connect both on the page Security of your settings. "
-        "Otherwise ask an administrator of this service for an account."
+        "No account is connected with your account at {title}. If you have an account, sign in "
+        "with your password, and connect the accounts on the page Security of your settings. "
+        "Otherwise, ask an administrator for an account."
     )
 
 
 class CannotSignInError(ProviderError):
     """The account here is locked."""
 
-    sentence = "Your account here is locked. Ask an administrator of this service to unlock it."
+    sentence = "Your account is locked. Ask an administrator to unlock it."
 
 
 class NoProofError(ProviderError):
     """The provider did not confirm a recent sign-in of the user."""
 
     sentence = (
-        "{title} did not confirm that you have just signed in there. Confirm that it is you in "
-        "another way, such as with your password or a passkey."
+        "{title} did not confirm that you have just signed in there. Confirm your identity in "
+        "another way, for example with your password or a passkey."
     )
 
 

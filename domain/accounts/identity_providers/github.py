@@ -92,7 +92,7 @@ class GitHub(RelyingParty):
                 "email_verified": primary.get("verified"),
             }
         except MISREAD as error:
-            raise self._wrong("its API did not answer as it is documented") from error
+            raise self._wrong("its API returned an unexpected response") from error
 
     def _groups(self, token: str) -> Iterator[str]:
         if self._client.groups_claim:
@@ -113,5 +113,5 @@ class GitHub(RelyingParty):
         # permissions.
         is_suspended = re.search(rb"account (is|was) suspended", body) is not None
         if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and is_suspended):
-            return GoneThereError(self._client.title, f"{url.shown} answered {status}")
+            return GoneThereError(self._client.title, f"{url.shown} returned {status}")
         return super()._refusal(status, body, url)

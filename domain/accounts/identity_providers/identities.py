@@ -78,13 +78,16 @@ def add_identity(work: Work, provider: IdentityProvider, user_id: int, subject: 
     session = work.session
     lock_account(user_id, session=session)
     if find_identity(provider.id, subject, session=session) is not None:
-        message = f"Another account here is connected with this account at {provider.title}."
+        message = f"Another user is already connected with this account at {provider.title}."
         raise ConflictError(message)
     mine = select(Identity.id).where(
         Identity.provider_id == provider.id, Identity.user_id == user_id
     )
     if session.scalar(mine) is not None:
-        message = f"Your account is connected with another one at {provider.title}: disconnect it."
+        message = (
+            f"Your account is already connected with another account at {provider.title}. "
+            "Disconnect that account first."
+        )
         raise ConflictError(message)
     made = Identity(provider_id=provider.id, subject=subject, user_id=user_id, created_at=work.now)
     session.add(made)
@@ -112,10 +115,10 @@ def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
     lock_account(user_id, session=session)
     identity = session.get(Identity, identity_id)
     if identity is None or identity.user_id != user_id:
-        raise NotFoundError("This account is not connected any more.")
+        raise NotFoundError("This account is no longer connected.")
     if not has_other_way_in(identity, session=session):
         raise ConflictError(
-            "This is the only way into your account. Set a password or add a passkey, then "
+            "This account is your only way to sign in. Set a password or add a passkey before you "
             "disconnect it."
         )
     provider = session.get_one(IdentityProvider, identity.provider_id)

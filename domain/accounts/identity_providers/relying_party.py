@@ -136,7 +136,7 @@ class RelyingParty:
         address = get_well_known_url(self._client.issuer, external=True)
         found = self._document(address, afresh=afresh)
         if found.get("issuer") != self._client.issuer:
-            raise self._wrong("its metadata has another issuer than the one that was entered")
+            raise self._wrong("the issuer in its metadata differs from the configured issuer")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             self._url(found.get(name), name)
         if (userinfo := found.get("userinfo_endpoint")) is not None:
@@ -183,10 +183,11 @@ class RelyingParty:
         names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
         issuer = response.get("iss", None if names_itself else self._client.issuer)
         if issuer != self._client.issuer:
-            raise self._wrong("the response is from another provider, or does not say from which")
+            raise self._wrong("the response is from another provider, or does not name its issuer")
         if "error" in response or not response.get("code"):
             error = response.get("error", "no code")
-            raise RefusedThereError(self._client.title, f"it answered {_printable(error)[:60]}")
+            reason = f"the provider returned {_printable(error)[:60]}"
+            raise RefusedThereError(self._client.title, reason)
         return response["code"]
 
     def redeem(self, code: str, secrets: Secrets) -> Tokens:
@@ -209,7 +210,7 @@ class RelyingParty:
     def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
         """Return the user that the tokens of a sign-in identify."""
         if tokens.id_token is None:
-            raise self._wrong("there is no ID token")
+            raise self._wrong("the response has no ID token")
         claims = self._verified(tokens.id_token, tokens.access_token, {"nonce": nonce})
         return self._described(claims, tokens.access_token)
 
@@ -223,7 +224,7 @@ class RelyingParty:
         else:
             return None
         if claims["sub"] != subject:
-            raise self._wrong("the refreshed tokens are about somebody else")
+            raise self._wrong("the refreshed tokens belong to another user")
         return self._described(claims, tokens.access_token)
 
     def _tokens(self, invalid_grant: type[ProviderError], grant_type: str, **sent: str) -> Tokens:
@@ -247,11 +248,11 @@ class RelyingParty:
         if "error" in given:
             code = _printable(given["error"])[:60]
             kind = invalid_grant if code in _INVALID_GRANTS else ProviderAnswerError
-            raise kind(client.title, f"its token endpoint answered {code}")
+            raise kind(client.title, f"its token endpoint returned {code}")
         try:
             return Tokens.model_validate(given)
         except ValueError as error:
-            raise self._wrong("its token endpoint did not answer with tokens") from error
+            raise self._wrong("its token endpoint did not return tokens") from error
 
     def _verified(self, id_token: str, access_token: str, more: Document) -> CodeIDToken:
         """Return the verified claims of an ID token (Core section 3.1.3.7)."""
@@ -300,7 +301,7 @@ class RelyingParty:
         if endpoint and any(name not in claims for name in wanted):
             said = self._userinfo(access_token)
             if said.get("sub") != claims["sub"]:
-                raise self._wrong("its userinfo is about somebody else")
+                raise self._wrong("its userinfo belongs to another user")
             claims = {**said, **claims}
         auth_time = claims.get("auth_time")
         return Arrived(
@@ -328,7 +329,7 @@ class RelyingParty:
             return known
         if known is None and not afresh and self._now - asked_at < _LEFT_ALONE_FOR:
             # Otherwise, strangers could make many requests wait for the provider.
-            reason = f"{url.shown} did not answer a moment ago"
+            reason = f"{url.shown} did not respond a moment ago"
             raise ProviderAwayError(self._client.title, reason)
         try:
             found: Document = self._json(url, {})
@@ -351,7 +352,7 @@ class RelyingParty:
             found = None
         if not isinstance(found, kind):
             name = "object" if kind is dict else "array"
-            raise self._wrong(f"{url.shown} did not answer with a JSON {name}")
+            raise self._wrong(f"{url.shown} did not return a JSON {name}")
         return found
 
     def _ask(
@@ -372,16 +373,16 @@ class RelyingParty:
         return status, answer
 
     def _refusal(self, status: int, _body: bytes, url: OutgoingUrl) -> ProviderError:
-        return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
+        return ProviderAwayError(self._client.title, f"{url.shown} returned {status}")
 
     def _url(self, address: object, name: str) -> OutgoingUrl:
         """Return a URL from the provider's metadata; it must use https if the issuer does."""
         try:
             url = parse_outgoing_url(str(address))
         except InvalidError as error:
-            raise self._wrong(f"{name} is no URL") from error
+            raise self._wrong(f"{name} is not a URL") from error
         if self._client.issuer.startswith("https:") and not url.is_encrypted:
-            raise self._wrong(f"{name} is not encrypted")
+            raise self._wrong(f"{name} does not use https")
         return url
 
     def _wrong(self, reason: str) -> ProviderAnswerError:

@@ -147,12 +147,12 @@ def _arrived(work: Work, asked: Asked, response: Mapping[str, str]) -> tuple[Arr
     # The state binds the response to this browser, and the claim makes it single-use.
     is_ours = compare_digest(response.get("state", "").encode(), secrets.state.encode())
     if not is_ours or work.now - asked.asked_at > LIFETIME or not _claim(work, asked):
-        raise ExpiredError(title, "the response belongs to no sign-in of this browser")
+        raise ExpiredError(title, "the response does not belong to a sign-in of this browser")
     release_locks(work.session)  # The following request may be slow.
     tokens = party.redeem(party.code_in(response), secrets)
     seen = party.arrival(tokens, secrets.nonce)
     if asked.is_again and not _is_recent(seen, asked):
-        raise NoProofError(title, "it did not ask to sign in again, or does not say so")
+        raise NoProofError(title, "the provider did not confirm a new sign-in")
     return seen, tokens.refresh_token
 
 
@@ -209,21 +209,22 @@ def _new_account(work: Work, provider: IdentityProvider, seen: Arrived) -> int:
     try:
         email = checked_email(seen.email)
     except InvalidError as error:
-        raise NotConnectedError(provider.title, "unknown there, without an address") from error
+        reason = "unknown user without a valid email address"
+        raise NotConnectedError(provider.title, reason) from error
     domains = {each.casefold() for each in provider.email_domains}
     refusals = (
-        (not provider.creates_accounts, "unknown, and no accounts are created"),
+        (not provider.creates_accounts, "unknown user, and the provider does not create accounts"),
         (
             not (seen.is_email_verified or provider.vouches_for_email),
-            "unknown, and the address is not verified",
+            "unknown user, and the email address is not verified",
         ),
         (
             bool(domains) and email.rpartition("@")[2].casefold() not in domains,
-            "unknown, and the domain of the address is not allowed",
+            "unknown user, and the domain of the email address is not allowed",
         ),
         (
             find_user(email, session=work.session) is not None,
-            "unknown, and another account has the address",
+            "unknown user, and another account has the email address",
         ),
     )
     for is_refused, reason in refusals:
@@ -239,7 +240,8 @@ def _new_account(work: Work, provider: IdentityProvider, seen: Arrived) -> int:
     try:
         return add_account(work, new, work.policy(PasswordRules)).id
     except InvalidError as error:
-        raise NotConnectedError(provider.title, "unknown, and its names make no account") from error
+        reason = "unknown user, and the names are not valid for an account"
+        raise NotConnectedError(provider.title, reason) from error
 
 
 def _free_username(work: Work, wanted: str) -> str:

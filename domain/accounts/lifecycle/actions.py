@@ -45,7 +45,7 @@ from domain.projects.views import Viewer
 def list_users(work: Work, query: UserQuery) -> Found[Account] | Found[User]:
     """List users with an active account, or all accounts for administrators."""
     if query.is_for_administrators and not work.actor.is_admin:
-        message = "admins, two_factor and without_projects are for administrators of the instance."
+        message = "Only administrators can use `admins`, `two_factor` and `without_projects`."
         raise ForbiddenError(message)
     if query.active and query.blocked:
         raise QueryError("active, blocked are mutually exclusive", field="blocked")
@@ -85,7 +85,8 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
     No other response contains a generated password.
     """
     if (new.password is None) != new.force_random_password:
-        raise InvalidError("Send a password, or force_random_password=true.", field="password")
+        message = "Send either `password` or `force_random_password=true`."
+        raise InvalidError(message, field="password")
     password, rules = new.password, work.policy(PasswordRules)
     if password is None:
         password = generate_password(new.username)
@@ -127,7 +128,7 @@ def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
 
 @action("users.change")
 def vouch_for(work: Work, user_id: int) -> bool:
-    """Vouch for the email address of a user.
+    """Confirm the email address of a user as an administrator.
 
     Return whether it was unconfirmed before.
     """
@@ -180,7 +181,7 @@ def activate_user(work: Work, user_id: int) -> Account:
 
 @action("users.change", command="reset-password")
 def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetAccount:
-    """Reset the password of a user to a random one, to be changed at the next sign-in.
+    """Reset the password of a user to a random password, to be changed at the next sign-in.
 
     All browsers and applications are signed out.
     """
@@ -228,7 +229,8 @@ def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
     next_owner = get_user(heir, session=session) if heir else None
     is_settled = next_owner is not None or erasure.delete_applications
     if not is_settled and count_applications(user, session=session):
-        raise InvalidError("Choose whether to transfer or delete their applications.", field="heir")
+        message = "Choose whether to transfer or delete the applications of the user."
+        raise InvalidError(message, field="heir")
     key = audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
     forget_first_password(user.username, work.settings.instance_path)
     done = erase_person(work, user, heir=next_owner, audit_key=key)

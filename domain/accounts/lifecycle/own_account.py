@@ -54,7 +54,7 @@ Codes = tuple[str, ...]
 def rename(work: Work, new: NameBody) -> None:
     """Change the caller's name."""
     if get_account(_me(work), session=work.session).kind != HUMAN:
-        raise ForbiddenError("A bot has the name of its access token or application.")
+        raise ForbiddenError("The name of a bot is the name of its access token or application.")
     change_profile(_me(work), new.name, session=work.session)
 
 

@@ -38,8 +38,8 @@ LINK_LIFETIME = timedelta(hours=1)
 #: Purpose for which the links are signed.
 SEALED_FOR = "forgotten password"
 _INVALID_LINK = (
-    "This link is not valid: it was used or has expired, or the account has changed. Ask for a new "
-    "one."
+    "This link is not valid. It was already used, has expired, or the account has changed. Request "
+    "a new link."
 )
 
 
@@ -52,7 +52,7 @@ def send_link(work: Work, login: str) -> None:
     limit of one account are ignored, so that its owner is not flooded with email.
     """
     if not work.policy(Letterhead).has_mail_server:
-        raise ConflictError("This installation sends no e-mail.")
+        raise ConflictError("This instance does not send emails.")
     limits = work.policy(SignInLimits)
     session, keyring = work.session, work.policy(Keyring)
     from_address = limits.address_limit(work.actor.source.address)

@@ -43,7 +43,7 @@ from models.folding import fold
 
 #: Purpose for which the links are signed.
 SEALED_FOR = "sign-up"
-_USED_LINK = "This link was used already. Sign in, or sign up again."
+_USED_LINK = "This link was already used. Sign in, or sign up again."
 
 
 @question("sign_up.ask")
@@ -69,7 +69,8 @@ def send_link(work: Work, email: str) -> None:
     """
     address = checked_email(email)
     if not show_policy(work).admits(address):
-        raise InvalidError("Only addresses of certain domains can be used here.", field="email")
+        message = "You cannot sign up with an email address of this domain."
+        raise InvalidError(message, field="email")
     session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
     from_address = limits.address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
@@ -94,7 +95,8 @@ def show_link(work: Work, email: str) -> SignUpPolicy:
     """
     policy = work.policy(SignUpPolicy)
     if not policy.admits(email):
-        raise NotFoundError(f"{email} can no longer be signed up with: ask an administrator.")
+        message = f"You can no longer sign up with {email}. Ask an administrator for an account."
+        raise NotFoundError(message)
     refuse_known(email, session=work.session)
     return policy
 
@@ -125,7 +127,7 @@ def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> Use
     """
     show_offer(work, invitation_id, email)
     if not work.policy(SignUpPolicy).admits_invited(email):
-        raise ForbiddenError("Ask an administrator for an account with this address first.")
+        raise ForbiddenError("Ask an administrator for an account with this email address first.")
     user = make_account(work, email, new)
     accept(work.acting_as(user.id, user.username), invitation_id, email)
     return user
@@ -171,7 +173,7 @@ def _get_waiting(work: Work, user_id: int) -> UserView:
     lock_account(user_id, session=work.session)
     user = get_account(user_id, session=work.session)
     if user.state != PENDING:
-        raise ConflictError("This account does not wait for approval.")
+        raise ConflictError("This account is not pending approval.")
     return user
 
 

@@ -95,8 +95,8 @@ def _refuse_sole_owner(user: UserView, *, session: Session) -> None:
     paths = groups_owned_alone(user.id, session=session)
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""  # noqa: PLR2004 - a few
-        message = f"{user.username} is the only Owner of {', '.join(paths[:3])}{more}: "
-        raise ConflictError(message + "make somebody else an Owner first.")
+        message = f"{user.username} is the only Owner of {', '.join(paths[:3])}{more}. "
+        raise ConflictError(message + "Make another user an Owner first.")
 
 
 def _settle_applications(
@@ -112,7 +112,7 @@ def _settle_applications(
         ).all()
         return len(handed_on), 0
     if session.scalar(select(Application.id).where(mine, Application.is_instance_wide).limit(1)):
-        message = "Some of their applications are instance-wide: choose a new owner."
+        message = "The user has instance-wide applications. Choose a new owner for them."
         raise ConflictError(message, field="heir")
     return 0, remove(mine, session=session)
 

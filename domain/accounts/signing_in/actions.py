@@ -55,7 +55,8 @@ from models import SignIn, User
 from models.folding import fold
 
 _WAITS = (
-    "An administrator has not approved this account yet. You get an e-mail as soon as that is done."
+    "This account is pending approval by an administrator. You will get an email when it is "
+    "approved."
 )
 
 
@@ -136,7 +137,7 @@ class NoCodeError(InvalidError):
 
     def __init__(self) -> None:
         """Describe the format of the codes."""
-        message = "App codes have six digits, recovery codes twelve letters and digits."
+        message = "App codes have six digits. Recovery codes have twelve letters and digits."
         super().__init__(message, field="code")
 
 

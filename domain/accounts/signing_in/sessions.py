@@ -123,7 +123,7 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
         .returning(SignIn.id)
     )
     if renewed.first() is None:
-        message = "You were signed out meanwhile, and nothing was changed. Sign in again."
+        message = "You were signed out in the meantime. Nothing was changed. Sign in again."
         raise ConflictError(message)
     return credential.clear
 

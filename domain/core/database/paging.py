@@ -19,6 +19,7 @@ _LONGEST_ID = len(str(LARGEST_ID))
 LONGEST_SEARCH = 200
 #: Maximum number of characters of an unknown name that an error repeats.
 _LONGEST_ECHO = 50
+_UNNAMED = "A parameter has no name"
 
 
 class _HasId(Protocol):
@@ -173,22 +174,19 @@ def check_known(
     """
     for name, values in given:
         if name not in known and name not in unsaid:
-            raise QueryError(
-                f"{shown_name(name)} is not a known parameter; {_takes(known)}.", field=name
-            )
+            problem = f"`{shown_name(name)}` is not a known parameter" if name else _UNNAMED
+            raise QueryError(f"{problem}. {_takes(known)}.", field=name)
         if len(values) > 1:
-            raise QueryError(f"{name} can be given only once.", field=name)
+            raise QueryError(f"`{name}` can be given only once.", field=name)
 
 
 def shown_name(name: str) -> str:
     """Return the beginning of an unknown name, as repeated in errors."""
-    if not name:
-        return "A value without a name"
     return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
 
 
 def _takes(known: Sequence[str]) -> str:
-    return f"known parameters: {', '.join(known)}" if known else "this list has no parameters"
+    return f"Known parameters: {', '.join(known)}" if known else "This list has no parameters"
 
 
 def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
@@ -198,7 +196,7 @@ def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: s
     """
     value = given.get(name) or usual
     if value != usual and value not in choices:
-        raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
+        raise QueryError(f"`{name}` must be one of {', '.join(choices)}.", field=name)
     return value
 
 
@@ -209,7 +207,7 @@ def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) ->
     """
     value = given.get(name, "")
     if len(value) > most:  # a truncated text would match more
-        raise QueryError(f"{name} can have at most {most} characters.", field=name)
+        raise QueryError(f"`{name}` can have at most {most} characters.", field=name)
     return value
 
 
@@ -221,7 +219,7 @@ def row_id(given: Mapping[str, str], name: str) -> int | None:
     text = given.get(name, "")
     number = parse_id(text)
     if text and number is None:
-        raise QueryError(f"{name} must be a whole number.", field=name)
+        raise QueryError(f"`{name}` must be a whole number.", field=name)
     return number
 
 

@@ -43,6 +43,7 @@ from domain.core.database.paging import (
     read_cursor,
 )
 from domain.core.durations import duration_text, parse_duration
+from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 from domain.core.grace_period import GracePeriod
 
 Item = TypeVar("Item", bound=BaseModel)
@@ -63,8 +64,8 @@ def _in_utc(value: Any) -> datetime:
     """
     read = _local_or_utc(value)
     if read.tzinfo is None:
-        example = f"{read.isoformat(timespec='seconds')}Z"
-        raise ValueError(f"must have an offset, such as {example} for UTC or +02:00 instead of Z")
+        example = read.isoformat(timespec="seconds")
+        raise ValueError(f"must have an offset, such as {example}Z or {example}+02:00")
     return read
 
 
@@ -101,7 +102,7 @@ def _not_empty(value: Any) -> Any:
 
 def _one_line(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("must be one line, without control characters")
+        raise ValueError("must be a single line without control characters")
     return text.strip()
 
 
@@ -111,7 +112,7 @@ def _web_url(text: str) -> str:
     except ValueError:
         scheme = ""
     if scheme not in {"http", "https"}:
-        raise ValueError("must be a URL with http or https")
+        raise ValueError("must be an http or https URL")
     return text
 
 
@@ -134,7 +135,7 @@ def one_text(value: Any) -> Any:
 def _first_page(number: int) -> int:
     # A client that increments the page number would otherwise read the first page forever.
     if number not in {0, 1}:
-        raise ValueError("can only be 1: follow the link with rel=next to the next page")
+        raise ValueError("must be 1. To get the next page, follow the link with rel=next")
     return 1
 
 
@@ -181,8 +182,7 @@ GivenLocalTime = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "description": "A time with an offset, or a local time of the schedule's time zone "
-            "without one.",
+            "description": "Time with an offset, or local time in the schedule's time zone.",
             "examples": ["2027-05-31T12:00:00Z", "2027-05-31T14:00"],
         }
     ),
@@ -207,7 +207,7 @@ PageNumber = Annotated[
 #: Page size; clients written for GitLab send 0 for the default.
 PageSize = Annotated[
     int,
-    Field(ge=0, le=LARGEST_NUMBER, description="Number of items of a page, at most 100."),
+    Field(ge=0, le=LARGEST_NUMBER, description="Number of items per page, at most 100."),
 ]
 #: Date in a request.
 GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
@@ -244,7 +244,12 @@ def _length(value: Any, info: ValidationInfo) -> timedelta:
         return value
     text = str(value)
     is_number = text.isascii() and text.isdecimal()
-    return parse_duration(f"{text}s" if is_number else text, field=info.field_name or "")
+    try:
+        return parse_duration(f"{text}s" if is_number else text)
+    except InvalidError as error:
+        reason = str(error).removesuffix(".")
+        problem = InvalidValue(field=info.field_name or "", reason=reason)
+        raise InvalidParametersError([problem]) from error
 
 
 def _overlap(value: Any) -> Any:
@@ -304,15 +309,15 @@ _WITHOUT_EFFECT = BeforeValidator(_dropped)
 WithoutEffect = Annotated[
     str,
     _WITHOUT_EFFECT,
-    Field(description="Accepted for clients written for GitLab, without effect."),
+    Field(description="Accepted for compatibility with GitLab. It has no effect."),
 ]
 _ABSENT = object()
 #: Filter that GitLab has, by a property that does not exist here: `true` matches nothing.
 AbsentFlag = Annotated[
     bool,
     Field(
-        description="Accepted for clients written for GitLab. Nothing here has this property, so "
-        "`true` finds nothing."
+        description="Accepted for compatibility with GitLab. Gatebell does not have this property, "
+        "so `true` matches nothing."
     ),
     _ABSENT,
 ]
@@ -320,8 +325,8 @@ AbsentFlag = Annotated[
 AbsentWord = Annotated[
     Text,
     Field(
-        description="Accepted for clients written for GitLab. Nothing here has this property, so "
-        "every value finds nothing."
+        description="Accepted for compatibility with GitLab. Gatebell does not have this property, "
+        "so every value matches nothing."
     ),
     _ABSENT,
 ]
@@ -394,12 +399,12 @@ class KeysetQuery(Query):
     """Parameters of a list without page numbers; the `Link` header points to the next page."""
 
     cursor: str = Field(
-        default="", description="Position in the list, taken from the link to the next page."
+        default="", description="Position in the list, from the link to the next page."
     )
     per_page: PageSize = _USUAL_PAGE
     pagination: Literal["keyset"] = "keyset"
     page: Annotated[int, AfterValidator(_first_page)] = Field(
-        default=1, description="Only 1: the link with rel=next leads to the next page."
+        default=1, description="Always 1. To get the next page, follow the link with `rel=next`."
     )
 
     @property
@@ -418,7 +423,7 @@ class KeysetQuery(Query):
 
 #: Option of lists in a project or group that uses objects of the groups above it.
 IncludeAncestorGroups = Annotated[
-    bool, Field(description="True to list the items of the groups above as well.")
+    bool, Field(description="True to also list the items of parent groups.")
 ]
 
 
@@ -430,8 +435,7 @@ class PagedQuery(OffsetQuery):
 
     cursor: str = Field(
         default="",
-        description="Position in a list with keyset pagination, taken from the link to the next "
-        "page.",
+        description="Position in a list with keyset pagination, from the link to the next page.",
     )
     #: Overridden by a `Literal`: mypy accepts a `Literal` for a `str`, but not for another
     #: `Literal`.
@@ -443,8 +447,8 @@ class PagedQuery(OffsetQuery):
     def _counts_no_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
         if value == "keyset" and others.data.get("page", 1) != 1:
             raise ValueError(
-                "can only be keyset without a page number: the link with rel=next leads to the "
-                "next part of this list"
+                "must not be keyset if `page` is given. To get the next page, follow the link with "
+                "rel=next"
             )
         return value
 
@@ -452,14 +456,14 @@ class PagedQuery(OffsetQuery):
     @classmethod
     def _is_of_a_keyset_page(cls, value: str, others: ValidationInfo) -> str:
         if value and others.data.get("pagination") != "keyset":
-            raise ValueError("is for pagination=keyset")
+            raise ValueError("requires pagination=keyset")
         return value
 
     @field_validator("order_by")
     @classmethod
     def _is_the_key_of_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
         if value != "id" and others.data.get("pagination") == "keyset":
-            raise ValueError("can only be id with pagination=keyset")
+            raise ValueError("must be id with pagination=keyset")
         return value
 
     @property

@@ -60,9 +60,15 @@ def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Sche
 
 def _unknown(schema: type[BaseModel], names: Sequence[str]) -> Sequence[InvalidValue]:
     """Return the problems of unknown parameters; the last one lists the known parameters."""
-    shown, reason = [shown_name(each) for each in names], "is not a known parameter"
-    last = f"{reason}; {_takes(schema.model_fields)}"
-    return [*(InvalidValue(each, reason) for each in shown[:-1]), InvalidValue(shown[-1], last)]
+    *first, last = (_unknown_name(each) for each in names)
+    reason = f"{last.reason}. {_takes(schema.model_fields)}"
+    return [*first, last._replace(reason=reason)]
+
+
+def _unknown_name(name: str) -> InvalidValue:
+    if not name:
+        return InvalidValue("", "A parameter has no name")
+    return InvalidValue(shown_name(name), "is not a known parameter")
 
 
 def with_plain_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -92,7 +98,7 @@ def _field_name(name: str) -> str:
 
 
 def _takes(known: Mapping[str, Any]) -> str:
-    return f"known parameters: {', '.join(known)}" if known else "this URL has no parameters"
+    return f"Known parameters: {', '.join(known)}" if known else "This URL has no parameters"
 
 
 def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,11 +147,11 @@ def _reason(error: ErrorDetails) -> str:
     if found == "value_error":
         return str(details["error"])
     if found in {"literal_error", "enum"}:
-        return f"must be one of {_choices(details['expected'])}"
+        return _must_be_one_of(_choices(details["expected"]))
     if found == "string_pattern_mismatch":
         return _pattern_reason(details["pattern"])
     if found in _BOUNDS:
-        return _BOUNDS[found].format(*details.values())
+        return _BOUNDS[found].format(**details)
     return next(
         (text for beginning, text in _REASONS if found.startswith(beginning)),
         f"is not valid: {error['msg']}",
@@ -156,8 +162,12 @@ def _pattern_reason(pattern: str) -> str:
     if pattern == WITHOUT_NUL:
         return "must not contain a NUL character"
     if words := _WORDS.fullmatch(pattern):
-        return f"must be one of {words[1].replace('|', ', ')}"
-    return f"must match {pattern}"
+        return _must_be_one_of(words[1].replace("|", ", "))
+    return f"must match `{pattern}`"
+
+
+def _must_be_one_of(choices: str) -> str:
+    return f"must be one of {choices}" if ", " in choices else f"must be {choices}"
 
 
 def _choices(expected: str) -> str:
@@ -165,18 +175,20 @@ def _choices(expected: str) -> str:
     return expected.replace("' or '", "', '").replace("'", "")
 
 
-#: Reasons by Pydantic's error type; the bound replaces the placeholder.
+#: Reasons by Pydantic's error type; the details of the error replace the placeholders.
 _BOUNDS = {
-    "greater_than_equal": "must be at least {}",
-    "less_than_equal": "must be at most {}",
-    "string_too_long": "can have at most {} characters",
-    "string_too_short": "must have at least {} characters",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_long": "can have at most {max_length} characters",
+    "string_too_short": "has too few characters. The minimum is {min_length}",
+    "too_long": "has too many items. The maximum is {max_length}",
+    "too_short": "has too few items. The minimum is {min_length}",
 }
 #: Reasons by the prefix of Pydantic's error types.
 _REASONS = (
     ("missing", "is missing"),
     ("extra", "is not a known parameter or field"),
-    ("string_unicode", "contains something that is not a character"),
+    ("string_unicode", "contains an invalid character"),
     ("string", "must be a string"),
     ("int", "must be a whole number"),
     ("float", "must be a number"),
@@ -185,8 +197,6 @@ _REASONS = (
     ("date", "must be a date like 2027-05-31"),
     ("list", "must be a list"),
     ("tuple", "must be a list"),
-    ("too_long", "has too many items"),
-    ("too_short", "has too few items"),
     ("dict", "must be an object"),
     ("model", "must be an object"),
 )

@@ -93,7 +93,7 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     noun = "audit stream"
     message_noun = "audit event"
     most = MOST_STREAMS
-    too_many = f"There are {MOST_STREAMS} destinations already. Delete one first."
+    too_many = f"There can be at most {MOST_STREAMS} destinations. Delete a destination first."
     not_found = "Destination not found."
     row = AuditStreamRow
     queue = Queue(

@@ -166,11 +166,11 @@ class Mailer:
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as error:
             code, reply = max(error.recipients.values(), default=(0, b""))
-            raise _error_of("recipient refused", code, reply) from None
+            raise _error_of("recipient rejected", code, reply) from None
         except (smtplib.SMTPDataError, smtplib.SMTPNotSupportedError) as error:
             self.close()
             code, reply = getattr(error, "smtp_code", 550), getattr(error, "smtp_error", b"")
-            raise _error_of("message refused", code, reply) from None
+            raise _error_of("message rejected", code, reply) from None
         except (smtplib.SMTPException, OSError) as error:
             self.close()
             kind = LostAnswerError if self.may_have_arrived else MailServerUnavailableError
@@ -227,7 +227,7 @@ def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
         return
     if not is_private:
         # An attacker on the network path can strip STARTTLS as well.
-        email = "the mail server does not offer encryption, so the password is not sent"
+        email = "the mail server does not support TLS, so the password was not sent"
         raise smtplib.SMTPException(email)
     connection.login(server.user, server.password)
 
@@ -248,7 +248,7 @@ def _describe(error: Exception) -> str:
     if type(error) is smtplib.SMTPException:
         return str(error)  # This is a message of this module.
     if reason := refusal_reason(error):
-        return f"the mail server was refused: {reason}"
+        return f"the TLS connection to the mail server failed: {reason}"
     return type(error).__name__
 
 
@@ -263,7 +263,7 @@ def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
         email["From"] = Address(display_name=_line(sender.name), addr_spec=sender.address)
         email["To"] = to
     except (ValueError, MessageError, IndexError):
-        raise PermanentMailError("the address is none") from None
+        raise PermanentMailError("the recipient address is not valid") from None
     email["Subject"] = _line(message.subject)
     email["Date"] = format_datetime(now)
     # The id is the same for each attempt, so that clients recognize a duplicate after a crash.

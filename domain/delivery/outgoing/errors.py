@@ -1,7 +1,7 @@
 """Reasons why an outgoing request failed, in the service's own words.
 
-The texts are the end of a sentence that starts with the destination. They contain nothing that the
-destination sent.
+The texts start with a lowercase letter and have no full stop, so that sentences can contain them.
+They contain nothing that the destination sent.
 """
 
 from http import HTTPStatus
@@ -17,7 +17,7 @@ class NameNotFoundError(OutgoingError):
 
     def __init__(self, host: str) -> None:
         """Build the message with the host name."""
-        super().__init__(f"the name {host} was not found in DNS")
+        super().__init__(f"the host name {host} was not found in DNS")
 
 
 class AddressRefusedError(OutgoingError):
@@ -29,11 +29,12 @@ class AddressRefusedError(OutgoingError):
         address: IPv4Address | IPv6Address,
         kind: str,
         *,
-        remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow that",
+        remedy: str = "only OUTGOING_PRIVATE_ADDRESSES can allow this",
     ) -> None:
         """Build the message with the host name, its first address, its kind and a remedy."""
-        leads = "" if host == str(address) else f"{host} leads to "
-        super().__init__(f"{leads}{address}, which is {kind}; {remedy}")
+        is_literal = host == str(address)
+        subject = f"{address} is" if is_literal else f"{host} resolves to {address}, which is"
+        super().__init__(f"{subject} {kind}; {remedy}")
 
 
 class ConnectionFailedError(OutgoingError):
@@ -49,7 +50,7 @@ class DeadlineError(OutgoingError):
 
     def __init__(self, seconds: float) -> None:
         """Build the message with the deadline in seconds."""
-        super().__init__(f"there was no complete response within {seconds:g} seconds")
+        super().__init__(f"no complete response was received within {seconds:g} seconds")
 
 
 class TooLargeError(OutgoingError):
@@ -57,7 +58,7 @@ class TooLargeError(OutgoingError):
 
     def __init__(self, most: int) -> None:
         """Build the message with the maximum size in bytes."""
-        super().__init__(f"the response has more than {most:,} bytes")
+        super().__init__(f"the response is larger than {most:,} bytes")
 
 
 def problem_with_status(status: int) -> str | None:
@@ -68,6 +69,7 @@ def problem_with_status(status: int) -> str | None:
     words = f"{status} {HTTPStatus(status).phrase}" if known else str(status)
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return (
-            f"it answered {words}: redirects are not followed, so enter the URL that they lead to"
+            f"the server returned {words}: redirects are not followed, so enter the URL of the "
+            "redirect target"
         )
-    return f"it answered {words}"
+    return f"the server returned {words}"

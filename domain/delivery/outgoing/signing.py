@@ -83,7 +83,7 @@ def replace_secret(
     """
     if previous_until > now + LONGEST_OVERLAP:
         raise InvalidError(
-            f"The old secret can be used for at most {LONGEST_OVERLAP.days} more days.",
+            f"The old secret can remain valid for at most {LONGEST_OVERLAP.days} days.",
             field="previous_secret_expires_at",
         )
     secret, keeps = new_secret(), previous_until > now

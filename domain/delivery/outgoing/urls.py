@@ -81,7 +81,7 @@ def _problem(text: str) -> str | None:
     if not 0 < len(text) <= _LONGEST:
         return f"can have at most {_LONGEST} characters" if text else "is missing"
     if not text.isascii() or not text.isprintable() or _FORBIDDEN.search(text):
-        return "has a character that no URL has: write it percent-encoded, and host names in ASCII"
+        return "has an invalid character. Percent-encode it, and write host names in ASCII"
     parts = _parts(text)
     if parts is None:
         return "has an invalid host or port"
@@ -101,7 +101,7 @@ def _parts(text: str) -> SplitResult | None:
 
 def _problem_of_authority(netloc: str, host: str, *, has_fragment: bool) -> str | None:
     if "@" in netloc:
-        return "must not contain a user name or password: anyone who sees the URL would have it"
+        return "must not contain a user name or password, which would be visible to anyone"
     if not _HOST.fullmatch(host):
         return "has an invalid host name"
-    return "must not have a fragment (#…), which is never sent" if has_fragment else None
+    return "must not have a fragment (#…), because it is never sent" if has_fragment else None

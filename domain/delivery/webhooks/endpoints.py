@@ -60,10 +60,10 @@ _RECENT = 5
 #: waiting deliveries are given up, and the oldest finished ones are removed.
 MOST_WAITING, MOST_KEPT = 10_000, 20_000
 _SLICE = 500
-_TOO_LONG = "It waited for three days."
+_TOO_LONG = "The delivery waited for three days."
 _ARCHIVED = "Cancelled: the project is archived."
 _DELETED = "Cancelled: the project is being deleted."
-_TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
+_TOO_MANY = f"More than {MOST_WAITING:,} deliveries were waiting."
 
 
 class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
@@ -71,7 +71,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
 
     noun = message_noun = "webhook"
     most = MOST_ENDPOINTS
-    too_many = f"A project can have {MOST_ENDPOINTS} webhooks: delete one first."
+    too_many = f"A project can have at most {MOST_ENDPOINTS} webhooks. Delete a webhook first."
     not_found = "Webhook not found in this project."
     #: Limit for the pauses of an endpoint, so that a recovered endpoint need not wait for hours.
     #: The pauses of a delivery continue to increase.
@@ -361,7 +361,7 @@ def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: dat
     row = _delivery_row(endpoint_id, delivery_id, session)
     endpoint = session.get_one(WebhookEndpoint, endpoint_id, with_for_update=True)
     if endpoint.paused_at is not None:
-        raise ConflictError("The webhook is paused: resume it first.")
+        raise ConflictError("The webhook is paused. Resume it first.")
     if row.state != DeliveryState.WAITING.value:
         row.state, row.order_key, row.tries = DeliveryState.WAITING.value, None, 0
     row.queued_at = row.next_try_at = now

@@ -86,7 +86,7 @@ def read_events(names: Iterable[str]) -> tuple[str, ...]:
         raise InvalidError("Choose at least one event.", field="events")
     if unknown := sorted(given - {*WebhookEvent, ALL}):
         known = ", ".join((ALL, *WebhookEvent))
-        raise InvalidError(f"“{unknown[0][:50]}” is not one of {known}.", field="events")
+        raise InvalidError(f'"{unknown[0][:50]}" is not one of {known}.', field="events")
     return (ALL,) if ALL in given else tuple(each.value for each in WebhookEvent if each in given)
 
 
@@ -120,11 +120,11 @@ def read_state(text: str | None) -> DeliveryState | None:
     try:
         return DeliveryState(text)
     except ValueError as error:
-        message = f"state must be one of {', '.join(DeliveryState)}."
+        message = f"`state` must be one of {', '.join(DeliveryState)}."
         raise QueryError(message, field="state") from error
 
 
-_EVENTS = f"`*` for all, or some of {', '.join(WebhookEvent)}."
+_EVENTS = f"Events to send: `*` for all, or some of {', '.join(WebhookEvent)}."
 
 
 class PauseReason(StrEnum):
@@ -160,7 +160,8 @@ class WebhookBody(ConditionsBody):
     events: _Events = (ALL,)
     labels: _Labels = Field(default=None, description=LABELS)
     active: bool = Field(
-        default=True, description="`false` creates it paused: it gets no events until resumed."
+        default=True,
+        description="False to create the webhook paused. It receives no events until resumed.",
     )
 
     @property
@@ -173,10 +174,11 @@ class WebhookChangeBody(ConditionsBody):
     """Changes to a webhook; omitted fields are kept."""
 
     url: Text | None = None
-    events: _Events | None = None
+    events: _Events | None = Field(default=None, description=_EVENTS)
     labels: _Labels = Field(default=None, description=LABELS)
     active: bool | None = Field(
-        default=None, description="`true` resumes a webhook that was paused, for whatever reason."
+        default=None,
+        description="False to pause the webhook, true to resume it, for any pause reason.",
     )
 
     def details(self, present: EndpointDetails) -> EndpointDetails:
@@ -231,7 +233,7 @@ class Hook(Resource):
 class NewWebhook(Webhook, SecretResource):
     """A webhook with its secret, which is shown once."""
 
-    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")
+    secret: str = Field(description="Signing secret in the Standard Webhooks format: `whsec_…`.")
 
 
 class WebhookTest(SentTest):
@@ -250,11 +252,13 @@ class WebhookDelivery(Resource):
     """A message to a webhook, and the result of the last attempt."""
 
     id: int
-    message_id: str = Field(description="The header webhook-id: the same at each attempt.")
+    message_id: str = Field(
+        description="Value of the `webhook-id` header, the same for each attempt."
+    )
     event: Annotated[str, one_of(*WebhookEvent, TESTED)]
     state: DeliveryState
     created_at: Time
-    tries: int = Field(description="Attempts since it was queued, or sent again.")
+    tries: int = Field(description="Number of attempts since the delivery was last queued.")
     last_try_at: Time | None
     next_try_at: Time | None = Field(
         description="Time of the next attempt. Null if no attempt is due."
@@ -270,9 +274,9 @@ class WebhookDeliveryDetail(WebhookDelivery):
     """A delivery with its request and response."""
 
     headers: dict[str, str] = Field(
-        description="Headers of the last attempt, without its signatures."
+        description="Headers of the last attempt, without the signatures."
     )
-    body: str = Field(description="Body of the message as it is sent.")
+    body: str = Field(description="Body of the message.")
     response: str | None = Field(description="The first bytes of the last response.")
 
     @property

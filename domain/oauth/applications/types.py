@@ -22,7 +22,7 @@ from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.clients.user_agents import device_in_words
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 
-_GRANTS = "A grant type that only applications may use which an administrator allows it."
+_GRANTS = "Grant types that an administrator must allow, and that the application may use."
 _PERMITTED = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
 
 
@@ -94,7 +94,7 @@ class RenewalBody(Body):
 
     overlap: Literal[*(each.key for each in GracePeriod)] = Field(  # type: ignore[valid-type]
         default=GracePeriod.DAY.key,
-        description="How long the old secret is accepted beside the new one.",
+        description="Time for which the old secret remains valid.",
     )
 
 

@@ -47,7 +47,7 @@ def ids_of(paths: Sequence[str], work: Work) -> list[int] | None:
         try:
             group = get_group(path, viewer_of(work), session=work.session)
         except NotFoundError as error:
-            message = f"There is no group {path[:100]} that you can see."
+            message = f"Group {path[:100]} not found, or you do not have access."
             raise InvalidError(message, field="allowed_groups") from error
         found.append(group.id)
     return sorted(found) or None

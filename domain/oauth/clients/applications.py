@@ -58,10 +58,10 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
             message = f"The scope {scope} is for access tokens, not for applications."
             raise InvalidError(message, field="scopes")
     if details.service_account and not details.confidential:
-        message = "Only a confidential application can act by itself."
+        message = "Only a confidential application can have a service account."
         raise InvalidError(message, field="service_account")
     if _keys_of(details) and not details.confidential:
-        raise InvalidError("A public application has no keys.", field="jwks")
+        raise InvalidError("A public application cannot have keys.", field="jwks")
     _check_backchannel(details.backchannel_logout_uri, require_https=require_https)
     return scopes
 
@@ -71,7 +71,7 @@ def _check_backchannel(uri: str | None, *, require_https: bool) -> None:
     if uri is None:
         return
     if "#" in uri:
-        raise InvalidError("The URL has a fragment (the part after #).", field=field)
+        raise InvalidError("The URL must not have a fragment (the part after #).", field=field)
     if not parse_outgoing_url(uri, field=field).is_encrypted and require_https:
         raise InvalidError("The URL must start with https://.", field=field)
 
@@ -91,7 +91,7 @@ def _check_name(name: str) -> None:
     if not name.strip() or any(each < " " for each in name):
         raise InvalidError("Enter a name that users will recognize, on one line.", field="name")
     if len(name) > _LONGEST_NAME:
-        raise InvalidError(f"A name may have at most {_LONGEST_NAME} characters.", field="name")
+        raise InvalidError(f"A name can have at most {_LONGEST_NAME} characters.", field="name")
 
 
 def store_application(

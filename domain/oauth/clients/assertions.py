@@ -106,11 +106,11 @@ def _check(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> 
     # Another server named in `aud` could replay the assertion.
     if not several or not all(isinstance(each, str) and each in ours for each in several):
         raise AssertionRefusedError(
-            "aud of the client_assertion must be the issuer of this server alone."
+            "aud of the client_assertion must be only the issuer of this server."
         )
     jti = claims.get("jti")
     if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
-        raise AssertionRefusedError("The client_assertion needs a jti.")
+        raise AssertionRefusedError("The client_assertion must have a jti.")
     return _checked_end(claims, context.now)
 
 

@@ -54,7 +54,7 @@ REFUSED = (
 
 
 NOT_ALLOWED = Refusal(
-    sentence="An administrator has to allow this application the grant type.",
+    sentence="An administrator must allow this grant type for the application.",
     reason=NOT_ALLOWED_GRANT,
 )
 _LEAST_SCOPE = "read_user"

@@ -34,10 +34,10 @@ def read_keys(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     if len(text) > _LONGEST:
-        raise RefusedKeyError("These are too many keys.")
+        raise RefusedKeyError(f"The keys can have at most {_LONGEST:,} characters.")
     keys = [_named(key) for key in _keys_in(text.strip())]
     if not 0 < len(keys) <= _MOST_KEYS:
-        raise RefusedKeyError(f"Enter between one key and {_MOST_KEYS}.")
+        raise RefusedKeyError(f"Enter 1 to {_MOST_KEYS} keys.")
     return {"keys": keys}
 
 
@@ -65,8 +65,8 @@ def import_public_key(jwk: object) -> Key:
         raise RefusedKeyError("Each key must be a JSON object.")
     if PRIVATE_MEMBERS & jwk.keys():
         raise RefusedKeyError(
-            "This is a private key. Keep it, make a new pair if others have seen it, and enter "
-            "the public key alone."
+            "This is a private key. Enter the public key. If others may have seen the private "
+            "key, create a new key pair."
         )
     check_jwk(jwk)
     try:
@@ -86,7 +86,7 @@ def _key_of_pem(text: str) -> Key:
     for kind, key in _OF_PEM:
         if isinstance(public, kind):
             return key.import_key(text)
-    raise RefusedKeyError("The key must be of RSA, an elliptic curve or Ed25519.")
+    raise RefusedKeyError("The key must be an RSA, elliptic curve or Ed25519 key.")
 
 
 def _named(key: Key) -> dict[str, Any]:

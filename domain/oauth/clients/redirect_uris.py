@@ -69,7 +69,7 @@ def check_redirect_uri(uri: str) -> None:
     """
     problem = _problem_of(uri)
     if problem:
-        raise ValueError(f"“{uri[:100]}” {problem}")
+        raise ValueError(f'"{uri[:100]}" {problem}')
 
 
 def problems_of(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def _sentence_about(uri: str, *, require_https: bool) -> str | None:
     except ValueError as error:
         return str(error)
     if require_https and is_insecure(uri):
-        return f"“{uri[:100]}” must start with https://: this instance requires it."
+        return f'"{uri[:100]}" must start with https://, which this instance requires.'
     return None
 
 
@@ -92,7 +92,7 @@ def _problem_of(uri: str) -> str | None:
     if len(uri) > LONGEST_URI:
         return f"is longer than {LONGEST_URI} characters."
     if _UNSAFE.search(uri) or not uri.isascii():
-        return "has characters that a URI cannot have; percent-encode them."
+        return "contains characters that are not allowed in a URI. Percent-encode them."
     try:
         parts = urlsplit(uri)
         _ = parts.port
@@ -105,21 +105,21 @@ def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
     scheme = parts.scheme.lower()
     parameters = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
     checks = (
-        (not _SCHEME.fullmatch(scheme), "needs a scheme, such as https://."),
+        (not _SCHEME.fullmatch(scheme), "must have a scheme, such as https://."),
         (scheme in FORBIDDEN, f"has the scheme {scheme}:, which is forbidden."),
-        ("#" in uri, "has a fragment (the part after #), which cannot be registered."),
+        ("#" in uri, "must not have a fragment (the part after #)."),
         (scheme in {"http", "https"} and not parts.hostname, "has no host."),
-        ("@" in parts.netloc, "carries a user name or password."),
-        (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has a wrong host."),
+        ("@" in parts.netloc, "must not contain a user name or password."),
+        (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has an invalid host."),
         (
             bool(parameters & RESERVED_PARAMETERS),
-            "has a parameter named code, state, iss or error, which our answer adds.",
+            "must not have a parameter named code, state, iss or error, which responses add.",
         ),
         (
             scheme not in {"http", "https"} and not (parts.path or parts.netloc),
-            "leads nowhere: something has to follow the scheme.",
+            "must have a host or a path after the scheme.",
         ),
-        (scheme == "localhost", "needs a scheme: write http://localhost…"),
+        (scheme == "localhost", "must have a scheme. Use http://localhost…"),
     )
     return next((sentence for is_wrong, sentence in checks if is_wrong), None)
 

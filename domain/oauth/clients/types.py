@@ -43,68 +43,79 @@ class ApplicationDetails(Body):
         BeforeValidator(_addresses),
         AfterValidator(once_each),
         Option("--redirect-uri"),
-        Field(description="Omit for device codes and passwords only."),
+        Field(description="Redirect URIs. Not needed for the device and password grants."),
     ] = ()
-    scopes: _Words = Field(description="Separated by spaces.")
+    scopes: _Words = Field(description="Scopes, separated by spaces.")
     confidential: Annotated[
         bool,
         Option("--confidential/--public"),
-        Field(description="A public client has no secret; PKCE is required."),
+        Field(
+            description="True if the application can keep a client secret. A public application "
+            "has no secret and must use PKCE."
+        ),
     ] = True
     require_pkce: bool = Field(
-        default=False, description="Whether a confidential client has to use PKCE as well."
+        default=False, description="True if a confidential application must also use PKCE."
     )
     refresh_for_devices: bool = Field(
         default=False,
-        description="Whether device codes and passwords get a refresh token as well.",
+        description="True to issue refresh tokens for the device and password grants as well.",
     )
     #: Bound tokens (RFC 9449).
     require_dpop: bool = Field(
-        default=False, description="Whether its tokens have to be bound to a key."
+        default=False, description="True if access tokens must be bound to a key (DPoP)."
     )
     omit_iss: bool = Field(
         default=False,
-        description="Written for GitLab: no `iss` (RFC 9207) with codes and errors.",
+        description="True to omit `iss` (RFC 9207) from authorization responses, for "
+        "compatibility with clients written for GitLab.",
     )
     service_account: bool = Field(
         default=False,
-        description="Whether a confidential client can act by itself (client_credentials).",
+        description="True to give a confidential application a service account, for the client "
+        "credentials grant.",
     )
     #: Public keys (RFC 7523), in a form that `read_keys` accepts.
     jwks: Annotated[
         str | None,
         BeforeValidator(_as_text),
         Option("--public-keys", null="--no-public-keys"),
-        Field(description="Of private_key_jwt: a JWK Set, a JWK or a public key in PEM."),
+        Field(
+            description="Public keys for `private_key_jwt`: a JWK Set, a JWK or a public key in "
+            "PEM format."
+        ),
     ] = None
     backchannel_logout_uri: Annotated[
         str | None,
         BeforeValidator(lambda value: value or None),
-        Field(description="Where it hears that sign-ins have ended."),
+        Field(
+            description="URL that is notified when a user signs out (OpenID Connect Back-Channel "
+            "Logout)."
+        ),
     ] = None
     refresh_idle_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
-        default=None, description="Days after which an unused refresh token ends."
+        default=None, description="Days after which an unused refresh token expires."
     )
     refresh_longest_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
-        default=None, description="Days after a user's consent when refreshing ends."
+        default=None, description="Days after the user's consent when refresh tokens expire."
     )
     #: Paths of the allowed groups. None keeps the setting, and an empty list allows all users.
     allowed_groups: Annotated[
         _Words | None,
         Option("--allow-group", null="--allow-everybody"),
-        Field(description="Groups whose members can use it; everybody without any."),
+        Field(description="Groups whose members can use the application. Empty for all users."),
     ] = None
     #: Only administrators can set this field and the following ones; None keeps the setting.
     trusted: Annotated[
         bool | None,
         Option("--trusted/--not-trusted"),
-        Field(description="Whether users are not asked for consent; for the instance's own."),
+        Field(description="True to skip the consent page. Only for instance-wide applications."),
     ] = None
     #: True if the application belongs to the instance and not to a user; cannot be undone.
     is_instance_wide: Annotated[
         bool,
         Option("--instance-wide/--no-instance-wide"),
-        Field(description="Whether any administrator can manage it."),
+        Field(description="True if the application belongs to the instance instead of a user."),
     ] = False
     #: Grant types that need permission, and that this application may use.
     allowed_grants: _Words | None = None
@@ -116,7 +127,9 @@ class ApplicationView(Resource):
     model_config = ConfigDict(populate_by_name=True)
 
     id: int
-    application_id: str = Field(validation_alias="uid", description="Its client_id.")
+    application_id: str = Field(
+        validation_alias="uid", description="The `client_id` in OAuth requests."
+    )
     name: str
     owner_id: int
     redirect_uris: tuple[str, ...]
@@ -126,15 +139,17 @@ class ApplicationView(Resource):
     refresh_for_devices: bool
     require_dpop: bool
     omit_iss: bool
-    service_account: bool = Field(description="Whether it can act by itself.")
-    jwks: Mapping[str, Any] | None = Field(description="Its public keys.")
+    service_account: bool = Field(description="True if the application has a service account.")
+    jwks: Mapping[str, Any] | None = Field(description="Public keys of the application.")
     backchannel_logout_uri: str | None
     refresh_idle_days: int | None
     refresh_longest_days: int | None
     allowed_group_ids: tuple[int, ...] | None
     instance_wide: bool = Field(validation_alias="is_instance_wide")
-    trusted: bool = Field(description="Whether users are not asked for consent.")
-    allowed_grants: _Words = Field(description="Grant types.")
+    trusted: bool = Field(description="True if the consent page is skipped.")
+    allowed_grants: _Words = Field(
+        description="Grant types that need permission, and that the application may use."
+    )
     created_at: Time
     last_used_at: Time | None
     client_metadata: Mapping[str, Any] | None = Field(exclude=True)

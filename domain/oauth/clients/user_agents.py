@@ -47,7 +47,7 @@ def device_in_words(user_agent: str | None) -> str:
     program, system = _first(_PROGRAMS, text), _first(_SYSTEMS, text)
     if program and system:
         return f"{program} on {system}"
-    return program or system or _own_name(text) or "a device that does not say what it is"
+    return program or system or _own_name(text) or "an unknown device"
 
 
 def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:

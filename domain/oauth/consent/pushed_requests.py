@@ -32,7 +32,7 @@ class InvalidRequestUriError(InvalidRequestError):
 
     error = "invalid_request_uri"
     description = (
-        "The request_uri is unknown, has already been used, is too old, or belongs to another "
+        "The request_uri is unknown, was already used, has expired, or belongs to another "
         "application. Start again from the application."
     )
 
@@ -107,9 +107,9 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
     Raise InvalidRequestError if there is none.
     """
     if {"client_id", "request_uri"} & set(request.payload.repeated):
-        raise InvalidRequestError("client_id and request_uri may be given only once.")
+        raise InvalidRequestError("client_id and request_uri can be sent only once.")
     if request.value("request") is not None:
-        raise InvalidRequestError("request and request_uri cannot be given together.")
+        raise InvalidRequestError("request and request_uri cannot be sent together.")
     uid, uri = request.required("client_id"), request.required("request_uri")
     digests = context.keyring.digests(uri.removeprefix(PREFIX), CredentialType.PUSHED_REQUEST)
     row = context.session.execute(

@@ -62,13 +62,13 @@ from domain.oauth.tokens import (
 )
 from models import Application, Authorization
 
-_ONCE = "Redeem each code once, right after the browser brings it back."
+_ONCE = "Redeem each code once, immediately after the redirect."
 _USED = Reason(
     name="used_code",
     title="Authorization code used twice",
     advice=(
-        f"{_ONCE} A second use ends the tokens of the first one, since one of the two "
-        "may be a thief. Common causes: a reloaded callback page, or a retry after a timeout."
+        f"{_ONCE} A second use revokes the tokens of the first use, because one of them may be "
+        "an attack. Common causes: a reloaded callback page, or a retry after a timeout."
     ),
 )
 #: The error is the same in all these cases, so that the thief of a code learns nothing more.
@@ -78,13 +78,13 @@ UNKNOWN_CODE = Refusal(
         name="unknown_code",
         title="Unknown authorization code",
         advice=(
-            "The code is cut off, is from another installation, or was issued to another "
+            "The code is truncated, is from another instance, or was issued to another "
             f"client_id. {_ONCE}"
         ),
     ),
 )
 EXPIRED_CODE = Refusal(
-    sentence="The authorization code has expired. Send the browser for a new one.",
+    sentence="The authorization code has expired. Request a new code.",
     reason=Reason(
         name="expired_code",
         title="Expired authorization code",
@@ -101,7 +101,7 @@ OTHER_URI = Refusal(
     reason=OTHER_REDIRECT_URI,
 )
 OTHER_KEY = Refusal(
-    sentence="The authorization code needs a DPoP proof with the key of dpop_jkt.", reason=PROOF
+    sentence="The authorization code requires a DPoP proof with the key of dpop_jkt.", reason=PROOF
 )
 DENIED_BY_USER = "The resource owner denied the request."
 #: Maximum length in characters of the URL that returns a code to an application. Few web servers
@@ -124,7 +124,7 @@ def issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tupl
 class UnknownRedirectUriError(InvalidRequestError):
     """Error for an unregistered redirect URI; it is never redirected (section 4.1.2.1)."""
 
-    description = "The redirect_uri is not one of those that the application registered."
+    description = "The redirect_uri is not registered for this application."
     reason = UNREGISTERED_REDIRECT_URI
 
     def __init__(self, presented: str, application: ApplicationView) -> None:
@@ -141,7 +141,7 @@ class CodeExchange(ClientParameters):
     code: str
     redirect_uri: str
     code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER)] = Field(
-        default="", description="Verifier of PKCE (RFC 7636). Public applications require it."
+        default="", description="PKCE code verifier (RFC 7636). Required for public applications."
     )
 
 
@@ -177,8 +177,8 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
     REASONS = tuple(each.reason for each in (UNKNOWN_CODE, EXPIRED_CODE, USED_CODE, *pkce.REFUSALS))
     REMEDIES = (
         (
-            "An authorization code can be used once and within ten minutes, with the same "
-            "redirect_uri and code_verifier that it was requested with."
+            "Use an authorization code once, within ten minutes, with the redirect_uri of the "
+            "authorization request and the code_verifier of its code_challenge."
         ),
     )
     IS_REGISTRABLE = True
@@ -228,9 +228,9 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         self.request.client = Client(application)
         if len(self.location_with(redirect_uri, "x" * _CODE_LENGTH)) > LONGEST_ANSWER:
             raise InvalidRequestError(
-                "The state is too long: the URL that returns it to the application may have at "
-                f"most {LONGEST_ANSWER:,} characters. Use a short random state, and store the rest "
-                "at the application."
+                "The state is too long: the URL that returns it to the application can have at "
+                f"most {LONGEST_ANSWER:,} characters. Use a short random state, and store other "
+                "data in the application."
             )
         return redirect_uri
 
@@ -242,7 +242,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         if (self.request.value("response_mode") or "query") != "query":
             raise InvalidRequestError("The only supported response_mode is query.")
         if "\x00" in (self.request.value("nonce") or ""):
-            raise InvalidRequestError("A nonce cannot contain the character NUL.")
+            raise InvalidRequestError("The nonce cannot contain NUL characters.")
         self._check_scope()
         self._check_pkce()
         check_thumbprint(self.request.value("dpop_jkt"))

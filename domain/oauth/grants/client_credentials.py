@@ -35,30 +35,30 @@ _NO_ACCOUNT = Reason(
     name="no_service_account",
     title="No service account",
     advice=(
-        "Turn “Service account” on, and let maintainers of projects and groups add it as a member. "
-        "A script of one project is better off with a project access token."
+        "Turn “Service account” on, and ask maintainers of projects or groups to add the account "
+        "as a member. For a script of a single project, use a project access token."
     ),
 )
 NO_ACCOUNT = Refusal(
     sentence=(
-        "This application has no service account. Turn it on, or use an access token of a "
-        "project or a group."
+        "This application has no service account. Turn the service account on, or use a project "
+        "or group access token."
     ),
     reason=_NO_ACCOUNT,
 )
 PUBLIC = Refusal(
     sentence=(
-        "Only confidential applications can act by themselves. A program of one person uses "
-        "the device grant or a personal access token."
+        "Only confidential applications can use the client credentials grant. For a program of a "
+        "single user, use the device grant or a personal access token."
     ),
     reason=_NO_ACCOUNT,
 )
 LOCKED = Refusal(
-    sentence="The service account cannot be used: it or the owner of the application is locked.",
+    sentence="The service account or the owner of the application is locked.",
     reason=Reason(
         name="locked_service_account",
         title="Service account locked",
-        advice="An administrator can unlock it, or give the application another owner.",
+        advice="Ask an administrator to unlock the account or to transfer the application.",
     ),
 )
 

@@ -55,7 +55,7 @@ from models import DeviceAuthorization
 _USED = Reason(
     name="used_device_code",
     title="Device code used twice",
-    advice="Stop polling once the tokens have arrived.",
+    advice="Stop polling as soon as you have received the tokens.",
 )
 _EXPIRED = Reason(
     name="expired_device_code",
@@ -68,7 +68,7 @@ UNKNOWN_CODE = Refusal(
     reason=Reason(
         name="unknown_device_code",
         title="Unknown device code",
-        advice="Poll with the device_code of the answer, not with the user_code.",
+        advice="Poll with the device_code of the response, not with the user_code.",
     ),
 )
 REDEEMED_CODE = Refusal(sentence="The device code has already been redeemed.", reason=_USED)
@@ -150,7 +150,7 @@ class DeviceExchange(ClientParameters):
 class ExpiredCodeError(ExpiredTokenError):
     """expired_token: the user did not decide in time (RFC 8628 section 3.5)."""
 
-    description = "The device code has expired. Ask for a new one."
+    description = "The device code has expired. Request a new code."
     reason = _EXPIRED
 
 

@@ -36,8 +36,8 @@ REFUSED = Refusal(
         name="wrong_password",
         title="Wrong user name or password",
         advice=(
-            "An account with two-factor authentication needs more than a password: use "
-            "the authorization code or device flow."
+            "Accounts with two-factor authentication cannot use the password grant. Use the "
+            "authorization code or device grant."
         ),
     ),
 )

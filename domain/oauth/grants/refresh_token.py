@@ -62,8 +62,8 @@ UNKNOWN = Refusal(
         name="unknown_refresh_token",
         title="Unknown refresh token",
         advice=(
-            "It is cut off, was issued to another client_id, or ended long ago. Send the user "
-            "through authorization again."
+            "The token is truncated, was issued to another client_id, or expired long ago. Send "
+            "the user through authorization again."
         ),
     ),
 )
@@ -73,7 +73,8 @@ REVOKED = Refusal(
         name="revoked_refresh_token",
         title="Revoked refresh token",
         advice=(
-            "The user or an administrator ended the access. Send the user through authorization."
+            "The user or an administrator revoked the access. Send the user through "
+            "authorization again."
         ),
     ),
 )
@@ -83,7 +84,7 @@ ENDED = Refusal(
     reason=Reason(
         name="expired_refresh_token",
         title="Expired refresh token",
-        advice="The application limits for how long tokens can be renewed: see its page.",
+        advice="The application limits the lifetime of refresh tokens. See the application's page.",
     ),
 )
 OTHER_KEY = Refusal(
@@ -136,9 +137,13 @@ class Refresh(ClientParameters):
 
     grant_type: Literal["refresh_token"]
     refresh_token: str
-    scope: str = Field(default="", description="Narrower than before.")
-    redirect_uri: str = Field(default="", description="If given, the one of the authorization.")
-    code_verifier: str = Field(default="", description="If given, the one of the authorization.")
+    scope: str = Field(default="", description="Some of the granted scopes.")
+    redirect_uri: str = Field(
+        default="", description="Optional. Must match the authorization request."
+    )
+    code_verifier: str = Field(
+        default="", description="Optional. Must match the authorization request."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,9 +165,9 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
     REASONS = (UNKNOWN.reason, REVOKED.reason, USED.reason, ENDED.reason)
     REMEDIES = (
         (
-            "A refresh token can be used once. For a few seconds (REFRESH_REPLAY_SECONDS) it "
-            "gives the same new tokens again; after that, reuse by a public application "
-            "revokes everything from that authorization."
+            "Use a refresh token once. A retry within a few seconds (REFRESH_REPLAY_SECONDS) "
+            "returns the same new tokens. Later reuse by a public application revokes all tokens "
+            "of the authorization."
         ),
     )
     IS_REGISTRABLE = True
@@ -291,7 +296,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # A replay must not exceed the requested scope.
             raise InvalidScopeError(
-                "The refresh token was used for a wider scope a moment ago. Use the new one."
+                "The refresh token was just used with a wider scope. Use the new refresh token."
             )
         return replayed_response(replay, grant, context)
 

@@ -55,21 +55,21 @@ UNKNOWN = Refusal(
         name="unknown_subject_token",
         title="Unknown subject token",
         advice=(
-            "An application can exchange only access tokens that were issued to itself. Personal "
-            "access tokens and those of projects and groups cannot be exchanged."
+            "An application can only exchange access tokens that were issued to it. Personal, "
+            "project and group access tokens cannot be exchanged."
         ),
     ),
 )
 EXPIRED = Refusal(sentence="The subject_token has expired.", reason=_ENDED)
 REVOKED = Refusal(sentence="The subject_token was revoked.", reason=_ENDED)
 WITHOUT_AUTHORIZATION = Refusal(
-    sentence="The subject_token is from a password and cannot be revoked with an authorization.",
+    sentence="The subject_token was issued for a password and belongs to no authorization.",
     reason=Reason(
         name="subject_token_of_password",
         title="Subject token without an authorization",
         advice=(
-            "Turn “Refresh tokens for devices and password sign-in” on, or use another grant: what "
-            "is exchanged has to end with the authorization behind it."
+            "Turn “Refresh tokens for devices and password sign-in” on, or use another grant. "
+            "Exchanged tokens must be revoked together with an authorization."
         ),
     ),
 )
@@ -77,23 +77,23 @@ OTHER_KEY = Refusal(
     sentence="The subject_token is bound to a key: send a DPoP proof of this key.", reason=PROOF
 )
 ACTOR = Refusal(
-    sentence="Delegation is not supported: leave actor_token and actor_token_type out.",
+    sentence="Delegation is not supported. Omit actor_token and actor_token_type.",
     reason=Reason(
         name="actor_token",
         title="Actor token",
-        advice="Tokens are exchanged by the application itself. Leave the actor out.",
+        advice="Omit actor_token and actor_token_type. The application itself is the actor.",
     ),
 )
 SUBJECT_TYPE = Refusal(sentence=f"subject_token_type must be {ACCESS_TOKEN_TYPE}.", reason=REQUEST)
 REQUESTED_TYPE = Refusal(
-    sentence=f"requested_token_type can only be {ACCESS_TOKEN_TYPE}.", reason=REQUEST
+    sentence=f"requested_token_type must be {ACCESS_TOKEN_TYPE}.", reason=REQUEST
 )
 PUBLIC = Refusal(
     sentence="Only confidential applications can exchange tokens.",
     reason=Reason(
         name="public_exchange",
         title="Token exchange by a public application",
-        advice="Everybody knows its client_id. Turn “Confidential” on, and send the secret.",
+        advice="Turn “Confidential” on, and authenticate with the client secret.",
     ),
 )
 
@@ -102,12 +102,12 @@ class TokenExchange(ClientParameters):
     """Request parameters of the token exchange grant (RFC 8693 section 2.1)."""
 
     grant_type: Literal["urn:ietf:params:oauth:grant-type:token-exchange"]
-    subject_token: str = Field(description="An access token of the application.")
+    subject_token: str = Field(description="Access token that was issued to the application.")
     subject_token_type: Literal["urn:ietf:params:oauth:token-type:access_token"]
     requested_token_type: Literal["", "urn:ietf:params:oauth:token-type:access_token"] = ""
     scope: str = Field(default="", description="Some of the scopes of the subject token.")
-    resource: str = Field(default="", description="If given, a URL of this instance.")
-    audience: str = Field(default="", description="If given, the issuer of this instance.")
+    resource: str = Field(default="", description="Optional. URL of this instance.")
+    audience: str = Field(default="", description="Optional. Issuer of this instance.")
     actor_token: Literal[""] = Field(default="", description="Actor tokens are not supported.")
     actor_token_type: Literal[""] = Field(default="", description="Actor tokens are not supported.")
 
@@ -145,8 +145,8 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
     )
     PERMISSION = "Token exchange"
     PERMISSION_HELP = (
-        "The application may exchange access tokens of its own for ones with fewer scopes, for its "
-        "workers and services. Only for confidential applications."
+        "The application can exchange its access tokens for tokens with fewer scopes, for example "
+        "for its workers and services. Only for confidential applications."
     )
     LOOKUP = SUBJECT_TOKEN
 

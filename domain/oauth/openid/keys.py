@@ -72,7 +72,7 @@ def check_size(bits: int) -> None:
     Raise InvalidError if it is.
     """
     if not LEAST_RSA_BITS <= bits <= MOST_RSA_BITS or bits % 8:
-        message = f"An RSA key has {LEAST_RSA_BITS} to {MOST_RSA_BITS} bits here, a multiple of 8."
+        message = f"The key size must be a multiple of 8 from {LEAST_RSA_BITS} to {MOST_RSA_BITS}."
         raise InvalidError(message, field="bits")
 
 
@@ -240,17 +240,17 @@ class NewKeyBody(Body):
         default=KeyRotation.AFTER_NOTICE,
         description="When the new key starts signing, and whether the old keys are kept.",
     )
-    bits: int = Field(default=USUAL_BITS, description="Size of the key.")
+    bits: int = Field(default=USUAL_BITS, description="Size of the key in bits.")
 
 
 class KeyState(Enum):
     """The state of a key; the values are shown on the page."""
 
     #: Published, so that clients can fetch the key before it signs.
-    PUBLISHED = "Waits"
-    SIGNING = "Signs"
+    PUBLISHED = "Waiting"
+    SIGNING = "Signing"
     #: Still published, since ID tokens signed with the key are still valid.
-    RETIRED = "Has ceased"
+    RETIRED = "Retired"
 
 
 @dataclass(frozen=True, kw_only=True)

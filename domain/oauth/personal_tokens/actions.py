@@ -78,7 +78,8 @@ def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccess
     if bearer is not None:
         if bearer.personal_token_id is None:
             raise ForbiddenError(
-                "Only a personal access token, or its page, can rotate a personal access token."
+                "This token cannot rotate personal access tokens. Use a personal access token, or "
+                "rotate the token on its page."
             )
         check_may_rotate(token_id, bearer, session=work.session)
         _check_no_wider(_get(work, token_id), bearer)
@@ -88,7 +89,7 @@ def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccess
 
 @action("personal_access_tokens.renew")
 def renew_token(work: Work, token_id: int) -> NewAccessToken:
-    """Replace a token with a new one that has the same lifetime."""
+    """Replace a token with a new token that has the same lifetime."""
     return _with_value(_renew(work, _get(work, token_id)))
 
 
@@ -201,7 +202,7 @@ def rotate_resource_token(
 
 @action("resource_tokens.renew")
 def renew_resource_token(work: Work, holder: Holder, token_id: int) -> NewResourceAccessToken:
-    """Replace a token with a new one that has the same lifetime."""
+    """Replace a token with a new token that has the same lifetime."""
     return _with_value_of(work, holder, _renew(work, _get_to_end(work, holder, token_id)))
 
 
@@ -230,14 +231,14 @@ def _owner_id(work: Work) -> int | None:
 def _presented_id(work: Work) -> int:
     bearer = _bearer(work)
     if bearer is None or bearer.personal_token_id is None:
-        raise NotFoundError("This is an OAuth token: use /oauth/token/info instead.")
+        raise NotFoundError("This is an OAuth token. Use /oauth/token/info instead.")
     return bearer.personal_token_id
 
 
 def _rotatable_id(work: Work) -> int:
     bearer = _bearer(work)
     if bearer is None or bearer.personal_token_id is None:
-        raise NotPersonalError("An OAuth token is refreshed at /oauth/token, not rotated.")
+        raise NotPersonalError("OAuth tokens cannot be rotated. Refresh the token at /oauth/token.")
     return bearer.personal_token_id
 
 

@@ -56,7 +56,7 @@ class TokenLifetimes:
             return None
         today, last = now.astimezone(UTC).date(), self.last_day(now)
         if not today < chosen <= last:
-            message = f"The expiry must be a day from {today + timedelta(days=1)} to {last}."
+            message = f"The expiry date must be from {today + timedelta(days=1)} to {last}."
             raise InvalidError(message, field="expires_at")
         return datetime.combine(chosen, time(), tzinfo=UTC)
 

@@ -67,7 +67,7 @@ def get_parent_authorization(
         .limit(1)
     ).first()
     if held is None or pair is None:
-        raise ForbiddenError("The access of the application behind this token has ended.")
+        raise ForbiddenError("The access of the application that uses this token was revoked.")
     ends_at = pair.expires_at if pair.refresh_digest is None else None
     return ParentAuthorization(
         authorization_id=held, key_thumbprint=key_thumbprint, ends_at=ends_at

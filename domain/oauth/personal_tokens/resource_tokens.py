@@ -40,7 +40,7 @@ SCOPE_WORDS = {
         ),
         (
             "read",
-            "Read access to the API (older name)",
+            "Read access to the API (former name)",
             "Same as read_api, for programs written for older releases.",
         ),
         ("read_user", "Read the profile", "Read the name of the bot that the token acts as."),
@@ -138,8 +138,8 @@ def get_token_to_end(
     token = get_resource_token(namespace, token_id, session=session, now=now)
     if token.role is not None and token.role > role:
         raise ForbiddenError(
-            f"You cannot rotate or revoke a token with the role {token.role.label}: "
-            f"your own is {role.label}."
+            f"You cannot rotate or revoke a token with the {token.role.label} role, because your "
+            f"role is {role.label}."
         )
     return token
 

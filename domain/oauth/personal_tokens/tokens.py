@@ -95,7 +95,7 @@ def refuse_scopes_of_administrators(details: TokenDetails) -> None:
     """
     for scope in details.scopes.split():
         if scope in FOR_ADMINISTRATORS:
-            message = f"The scope {scope} is for personal access tokens of administrators."
+            message = f"Only personal access tokens of administrators can have the scope {scope}."
             raise InvalidError(message, field="scopes")
 
 
@@ -104,19 +104,19 @@ def _checked_name(name: str) -> str:
     if not stripped:
         raise InvalidError("Enter a name that describes the purpose of the token.", field="name")
     if len(stripped) > LONGEST_NAME:
-        raise InvalidError(f"A name may have at most {LONGEST_NAME} characters.", field="name")
+        raise InvalidError(f"A name can have at most {LONGEST_NAME} characters.", field="name")
     if _has_control_characters(stripped):
-        raise InvalidError("A name may not contain control characters.", field="name")
+        raise InvalidError("A name must not contain control characters.", field="name")
     return stripped
 
 
 def _checked_description(description: str) -> str:
     stripped = description.strip()
     if len(stripped) > LONGEST_DESCRIPTION:
-        message = f"A description may have at most {LONGEST_DESCRIPTION} characters."
+        message = f"A description can have at most {LONGEST_DESCRIPTION} characters."
         raise InvalidError(message, field="description")
     if _has_control_characters(stripped):
-        message = "A description is one line, without control characters."
+        message = "A description must be a single line without control characters."
         raise InvalidError(message, field="description")
     return stripped
 
@@ -194,7 +194,7 @@ def rotate_token(
         .returning(PersonalAccessToken.id)
     )
     if claimed is None:
-        raise InvalidError("This token is revoked or has expired. Create a new one.")
+        raise InvalidError("This token was revoked or has expired. Create a new token.")
     details = TokenDetails(
         name=old.name,
         scopes=old.scopes,

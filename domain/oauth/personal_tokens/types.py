@@ -102,9 +102,9 @@ class TokenBody(Body):
     scopes: Words = ()
     expires_at: GivenDay | None = Field(
         default=None,
-        description="Expiry date of the token. The default is a year ahead, or the longest "
-        "lifetime if that is shorter. Before release 16.0, the token never expires unless the "
-        "longest lifetime is under a year.",
+        description="Expiry date of the token. The default is in a year, or the maximum lifetime "
+        "if that is shorter. Before release 16.0, the token never expires by default, unless the "
+        "maximum lifetime is less than a year.",
     )
     description: str = ""
 
@@ -112,10 +112,12 @@ class TokenBody(Body):
 class OwnTokenBody(TokenBody):
     """A new token of the current user."""
 
-    name: str = Field(description="What the token is for.")
-    scopes: Annotated[Words, BeforeValidator(one_text)] = Field(description="Separated by spaces.")
+    name: str = Field(description="Name that describes the purpose of the token.")
+    scopes: Annotated[Words, BeforeValidator(one_text)] = Field(
+        description="Scopes, separated by spaces."
+    )
     days: int | None = Field(
-        default=None, ge=1, le=3650, description="Lifetime in days, instead of a day of expiry."
+        default=None, ge=1, le=3650, description="Lifetime in days, instead of an expiry date."
     )
 
 

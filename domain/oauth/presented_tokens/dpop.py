@@ -73,14 +73,14 @@ def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
     key, claims = _verified(text)
     jti, issued_at = claims.get("jti"), claims.get("iat")
     if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
-        raise InvalidProofError("The DPoP proof needs a jti.")
+        raise InvalidProofError("The DPoP proof must have a jti.")
     if claims.get("htm") != target.method or not _is_at(claims.get("htu"), target.url):
-        raise InvalidProofError("The DPoP proof is for another method or address.")
+        raise InvalidProofError("The DPoP proof is for another method or URL.")
     if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
-        raise InvalidProofError("The DPoP proof needs an iat.")
+        raise InvalidProofError("The DPoP proof must have an iat.")
     # Whole seconds, since integers of any size can be compared with an integer.
     if not abs(issued_at - int(now.timestamp())) <= _WINDOW.total_seconds():
-        raise InvalidProofError("The DPoP proof is too old, or from the future.")
+        raise InvalidProofError("The DPoP proof is too old, or its iat is in the future.")
     if target.access_token is not None and claims.get("ath") != _hash(target.access_token):
         raise InvalidProofError("The DPoP proof is for another access token.")
     return Proof(thumbprint=key.thumbprint(), jti=jti)
@@ -110,13 +110,13 @@ def _key_in(header: Mapping[str, object]) -> Key:
     """
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
-        raise InvalidProofError("The DPoP proof needs a public key as jwk.")
+        raise InvalidProofError("The DPoP proof must have a public key in jwk.")
     if PRIVATE_MEMBERS & jwk.keys():
         raise InvalidProofError("The jwk of a DPoP proof must not contain a private key.")
     try:
         check_jwk(jwk)
     except RefusedKeyError as error:
-        raise InvalidProofError(f"The DPoP proof was refused. {error}") from error
+        raise InvalidProofError(f"The DPoP proof was rejected. {error}") from error
     return JWKRegistry.import_key(jwk)
 
 
@@ -224,7 +224,7 @@ def check_bound(
 def _proof_of(bearer: Bearer, presented: PresentedToken, now: datetime) -> Proof:
     """Return the checked proof, which must be signed with the token's key."""
     if presented.proof is None:
-        raise InvalidProofError("The request needs the header DPoP with a proof.")
+        raise InvalidProofError("The request must have a DPoP header with a proof.")
     proof = check_proof(presented.proof, presented.target, now=now)
     if proof.thumbprint != bearer.key_thumbprint:
         raise KeyNotProvedError("The access token is bound to another key.")

@@ -100,5 +100,5 @@ def test_nothing_is_wrong_with_any_of_the_pages(
     assert told == []
     page.goto(f"{live_sqlite.url}/oauth/device?user_code=nonsense")
     page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_text("No device is waiting with this code")).to_be_visible()
+    expect(page.get_by_text("No device is waiting for this code")).to_be_visible()
     assert problems_of(page) == []

@@ -31,7 +31,7 @@ def test_a_length_of_time_is_read(written: str, meant: timedelta) -> None:
     "written", ["", " ", "5", "m", "-5m", "5 m", "5m1h", "5min", "1.5h", "\u0665m", "9" * 10 + "s"]
 )
 def test_anything_else_is_refused_with_an_example(written: str) -> None:
-    with pytest.raises(InvalidError, match="write 30s, 5m, 1h30m or 2d") as refused:
+    with pytest.raises(InvalidError, match="Use 30s, 5m, 1h30m or 2d") as refused:
         parse_duration(written, field="every")
     assert refused.value.field == "every"
 

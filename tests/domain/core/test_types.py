@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from domain.core.errors import InvalidError, InvalidParametersError
+from domain.core.errors import InvalidParametersError
 from domain.core.types.base import Body, Duration, partial
 from domain.core.types.reading import read_body
 
@@ -56,6 +56,8 @@ def test_a_length_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta
 
 
 def test_a_length_that_cannot_be_read_is_an_error_of_its_field() -> None:
-    with pytest.raises(InvalidError) as refused:
+    with pytest.raises(InvalidParametersError) as refused:
         read_body(_New, {"name": "a", "length": "soon"})
-    assert refused.value.field == "length"
+    assert str(refused.value) == (
+        '`length` "soon" is not a duration. Use 30s, 5m, 1h30m or 2d.'
+    )

@@ -61,7 +61,7 @@ def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
     refuse(session)
     unnamed, named = list_refusals(1, session=session)
     assert (named.ip_address, len(named.user_agent or "")) == ("::1", 255)
-    assert unnamed.device == "a device that does not say what it is"
+    assert unnamed.device == "an unknown device"
 
 
 def test_they_are_removed_after_a_month(session: Session) -> None:

@@ -116,7 +116,7 @@ def test_what_is_wrong_with_a_destination_is_told(gatebell: LiveGatebell, admin:
     assert "http://127.0.0.1:2/" in listed
     never = submit(browser, page, form_with(page, "url"), url="http://10.1.2.3/")
     assert never.status_code == 422
-    assert "10.1.2.3 is private" in never.text
+    assert "10.1.2.3 is a private address" in never.text
     answer = submit(browser, page, form_with(page, "url"), url="http://127.0.0.1:1/")
     assert answer.status_code == 302
     page = browser.get(page.url)

@@ -96,12 +96,12 @@ def test_the_connection_is_tested_and_what_is_wrong_is_said(
     assert f"{provider.url}/authorize" in works.text
     assert "signs with 1 key" in works.text
     provider.metadata = {"issuer": "http://another.example"}
-    assert "another issuer than the one that was entered" in press(gatebell, page, "/test").text
+    assert "differs from the configured issuer" in press(gatebell, page, "/test").text
     provider.metadata = {"userinfo_endpoint": 7}
-    assert "userinfo_endpoint is no URL" in press(gatebell, page, "/test").text
+    assert "userinfo_endpoint is not a URL" in press(gatebell, page, "/test").text
     provider.begin_anew()
     provider.answers = {"/keys": lambda: (200, {}, b"[]")}
-    assert "did not answer with a JSON object" in press(gatebell, page, "/test").text
+    assert "did not return a JSON object" in press(gatebell, page, "/test").text
 
 
 @pytest.mark.long
@@ -111,9 +111,9 @@ def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
     group = new_group(gatebell)
     for field, value, words in (
         ("issuer", "ftp://x.example", "must begin with https:// or http://"),
-        ("issuer", "https://x.example/?a=b", "An issuer has no query."),
+        ("issuer", "https://x.example/?a=b", "The issuer must not have a query."),
         ("scopes", "profile", "must include openid"),
-        ("group_roles", "no sense", "is not of the form"),
+        ("group_roles", "no sense", "has an invalid line"),
         ("group_roles", f"sre = {group}: Boss", "is not a role"),
         ("group_roles", "sre = no/such/group: Guest", "no/such/group"),
         ("title", "x" * 101, "at most 100 characters"),

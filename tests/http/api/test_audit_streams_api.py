@@ -127,7 +127,7 @@ def test_a_test_event_is_sent_at_once_and_its_result_told(gatebell: LiveGatebell
     assert (sent["delivered"], sent["status"]) == (False, 302)
     assert "redirects are not followed" in sent["error"]
     gone = call(gatebell, "POST", f"/{made['id']}/test").json()
-    assert gone["error"] == "it refused the connection"
+    assert gone["error"] == "the connection was refused"
     call(gatebell, "DELETE", f"/{made['id']}")
 
 

@@ -1,4 +1,4 @@
-"""Bodies of errors: every wrong parameter is named, in straight quotes and as plain text."""
+"""Bodies of errors: every wrong parameter is named in backticks, and quotes are straight."""
 
 import pytest
 import requests
@@ -26,7 +26,7 @@ def test_every_wrong_parameter_of_a_query_is_named(
     named = {"page", "sort", "severity", "nothing", "nobody"}
     assert {each["field"] for each in body["errors"]} == named
     assert all(name in body["error"] for name in named)
-    assert body["error"].count("known parameters: ") == 1
+    assert body["error"].count("Known parameters: ") == 1
     assert body["error"].endswith(".")
 
 

@@ -150,7 +150,7 @@ def test_a_list_of_our_own_refuses_what_it_does_not_know(
     answer = get(script, path.format(**place), "sevrity=critical")
     assert answer.status_code == 400
     error = answer.json()["error"]
-    assert error.startswith("sevrity is not a known parameter; known parameters: ")
+    assert error.startswith("`sevrity` is not a known parameter. Known parameters: ")
     assert ("per_page" in error, "token" in error) == (True, False)
     assert IGNORED not in answer.headers
 
@@ -172,9 +172,9 @@ def test_a_known_parameter_with_a_wrong_value_is_still_an_error(
     for query in (*wrong, "visibility=secret", "search=a&search=b"):
         answer = get(script, "/projects", query)
         assert (answer.status_code, set(answer.json())) == (400, {"error", "errors"}), query
-        assert answer.json()["error"].startswith(query.partition("=")[0])
+        assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
     states = get(script, f"/projects/{place['project']}/environments", "states=gone")
-    assert states.json()["error"] == "states must be one of available, stopping, stopped."
+    assert states.json()["error"] == "`states` must be one of available, stopping, stopped."
 
 
 @pytest.mark.both_databases

@@ -48,7 +48,7 @@ def test_what_is_wrong_with_a_body_is_said_field_by_field(gatebell: LiveGatebell
         answer = call(gatebell, endpoint, "POST", json={"name": value})
         assert answer.status_code == 400
         errors = [{"field": "name", "message": reason}]
-        assert answer.json() == {"error": f"name {reason}", "errors": errors}
+        assert answer.json() == {"error": f"`name` {reason}.", "errors": errors}
 
 
 def test_a_body_may_be_json_or_a_form_or_in_the_query(gatebell: LiveGatebell) -> None:
@@ -70,10 +70,10 @@ def test_a_body_may_be_json_or_a_form_or_in_the_query(gatebell: LiveGatebell) ->
 def test_a_list_refuses_values_that_it_does_not_know(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for query, problem in (
-        ("?name=a&name=b", "name can be given only once."),
-        ("?page=x", "page must be a whole number."),
-        ("?per_page=-1", "per_page must be at least 0."),
-        ("?sort=desc", "sort must be one of asc."),
+        ("?name=a&name=b", "`name` can be given only once."),
+        ("?page=x", "`page` must be a whole number."),
+        ("?per_page=-1", "`per_page` must be at least 0."),
+        ("?sort=desc", "`sort` must be asc."),
     ):
         answer = call(gatebell, endpoint, "GET", query)
         assert answer.status_code == 400

@@ -110,10 +110,10 @@ def test_a_list_is_filtered(gatebell: LiveGatebell) -> None:
 
 def test_a_filter_that_means_nothing_is_refused(gatebell: LiveGatebell) -> None:
     for query, error in (
-        ("?release=soon", "release must be a release such as 18.0"),
-        ("?interface=soap", "interface must be one of rest, graphql, ci, settings, pages"),
-        ("?state=gone", "state must be one of in_force, announced, not_hosted"),
-        ("?colour=red", "colour is not a known parameter"),
+        ("?release=soon", "`release` must be a release such as 18.0"),
+        ("?interface=soap", "`interface` must be one of rest, graphql, ci, settings, pages"),
+        ("?state=gone", "`state` must be one of in_force, announced, not_hosted"),
+        ("?colour=red", "`colour` is not a known parameter"),
     ):
         found = answer(gatebell, query)
         assert (found.status_code, error in found.json()["error"]) == (400, True), query

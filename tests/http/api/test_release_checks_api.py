@@ -71,11 +71,11 @@ UNREADABLE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "a.py", "content": "def (:"}, "a bracket is not closed (line 1)"),
     ({"name": "a.yml", "content": "a: 1\nb: ["}, "not valid YAML (line"),
     ({"name": "a.graphql", "content": "{\n a(\n"}, "not a valid GraphQL document"),
-    ({"content": ""}, "content is empty"),
-    ({"content": "  \n"}, "content is empty"),
-    ({"name": "a.py"}, "content is missing"),
+    ({"content": ""}, "`content` is empty"),
+    ({"content": "  \n"}, "`content` is empty"),
+    ({"name": "a.py"}, "`content` is missing"),
     ({"name": "a.py", "content": "x", "release": "next"}, "must be a release such as 18.0"),
-    ({"name": 7, "content": ["x"]}, "content must be a string"),
+    ({"name": 7, "content": ["x"]}, "`content` must be a string"),
 )
 
 

@@ -47,9 +47,9 @@ def test_the_api_names_the_parameter_and_the_remedy(gatebell: LiveGatebell) -> N
     call = api_caller(gatebell, alice, shop)
     silence = {"matchers": "service=web", "comment": "deploy", "ends_at": "2090-01-01T10:00"}
     said = call.refused("POST", "/silences", json=silence, status=400)
-    assert "ends_at must have an offset, such as 2090-01-01T10:00:00Z" in said
+    assert "`ends_at` must have an offset, such as 2090-01-01T10:00:00Z" in said
     said = call.refused("GET", "/audit_events?created_after=2030-01-01T10:00", status=400)
-    assert "created_after must have an offset" in said
+    assert "`created_after` must have an offset" in said
     assert call.done("GET", "/audit_events?created_after=2090-01-01") == []
 
 

@@ -272,7 +272,7 @@ def test_a_password_is_not_ignored_where_it_cannot_be_set(gatebell: LiveGatebell
     path = f"/{id_of(gatebell, person)}"
     refused = call(gatebell, "PUT", path, name="Somebody Else", password=random_password())
     assert refused.status_code == 400
-    assert "A password cannot be set here" in refused.text
+    assert "`password` cannot be changed." in refused.text
     assert call(gatebell, "GET", path).json()["name"] != "Somebody Else"
 
 

@@ -195,7 +195,7 @@ def test_each_bad_redirect_uri_is_reported(
     page = register(gatebell, browser, redirect_uris=uris)
     assert page.status_code == 422
     for uri in ("nonsense", "javascript:alert(1)", "https://client.example/#here"):
-        assert page.text.count(f'<a href="#redirect_uris">“{uri}”') == 1
+        assert page.text.count(f'<a href="#redirect_uris">&#34;{uri}&#34;') == 1
     assert page.text.count('<a href="#redirect_uris">') == 3
     form = form_with(page, "redirect_uris")
     assert form.value("redirect_uris").split() == uris.split()

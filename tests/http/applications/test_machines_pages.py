@@ -129,7 +129,7 @@ _WEAK = {"kty": "RSA", "n": "AQAB", "e": "AQAB"}
         ("5", "JSON object"),
         ("{}", "kty"),
         ('{"keys": 5}', "list"),
-        ('{"keys": []}', "between one key"),
+        ('{"keys": []}', "Enter 1 to 10 keys."),
         ("[" * 9000, "JWK Set"),
         (json.dumps({"keys": [_PRIVATE.as_dict(private=False)] * 11}), "at most 10"),
         (json.dumps(_PRIVATE.as_dict(private=True)), "private key"),

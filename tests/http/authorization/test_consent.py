@@ -196,8 +196,8 @@ def test_a_public_application_is_told_why_nobody_can_be_spared_the_question(
     decide(browser, ask(browser, gatebell, public, **PKCE))
     told = landing(ask(browser, gatebell, public, prompt="none", **PKCE))
     assert told["error"] == "consent_required"
-    assert "asked each time" in told["error_description"]
-    assert "has not approved" not in told["error_description"]
+    assert "the consent of the user each time" in told["error_description"]
+    assert "has not granted" not in told["error_description"]
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-h", "oidc-core-3.1.2.1-i")

@@ -147,7 +147,7 @@ def test_a_group_that_one_cannot_see_is_refused_like_one_that_is_not_there(
     for path in (hidden, "nowhere"):
         answer = edit(gatebell, client, allowed_groups=path)
         assert answer.status_code == 422
-        assert f"There is no group {path} that you can see." in answer.text
+        assert f"Group {path} not found, or you do not have access." in answer.text
 
 
 @pytest.mark.both_databases

@@ -127,7 +127,7 @@ def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveG
     assert poll(own, client, approved["device_code"]).status_code == 200
     late = press(browser, page, "approve")
     assert late.status_code == 409
-    assert "no longer open" in words(late)
+    assert "was already answered" in words(late)
     assert type_code(browser, own, waiting["user_code"]).status_code == 422
     assert_refused(poll(own, client, opened["device_code"]), "expired_token")
 

@@ -129,7 +129,7 @@ def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     other = signed_in(gatebell, bob(gatebell))
     refused = type_code(other, gatebell, device["user_code"])
     assert refused.status_code == 422
-    assert "Another account has opened this code" in words(refused)
+    assert "This code was opened with another account" in words(refused)
     # Alice's sealed question is of no use to him either.
     own_page = type_code(other, gatebell, codes(gatebell, tv)["user_code"])
     ticket = form_with(page, "decision").value("request")
@@ -227,7 +227,7 @@ def test_a_code_that_the_wrong_account_opened_can_be_handed_over(
     device = codes(gatebell, tv)
     page = type_code(browser, gatebell, device["user_code"])
     form = form_with(page, "decision")
-    assert "Another account" in words(type_code(other, gatebell, device["user_code"]))
+    assert "opened with another account" in words(type_code(other, gatebell, device["user_code"]))
     away = next(each for each in forms_in(page.text) if "user_code" in each.action)
     signed_out = submit(browser, page, away)
     assert device["user_code"] in signed_out.headers["Location"]

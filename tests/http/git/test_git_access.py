@@ -121,7 +121,7 @@ def test_each_scope_opens_what_it_says(
         refused = refs(gatebell, project, WRITE, auth=auth)
         assert refused.status_code == pushes
         if pushes == 403:
-            assert "needs one of these scopes: api, write_repository." in refused.text
+            assert "must have one of these scopes: api, write_repository." in refused.text
     # A token that is too small does not tell which projects there are.
     nowhere = refs(gatebell, "acme/nowhere", WRITE, auth=auth)
     assert nowhere.status_code == (403 if pushes == 403 else 404)
@@ -165,7 +165,7 @@ WRONG: dict[str, tuple[Callable[[LiveGatebell], str], str]] = {
     "an expired token": (an_expired_one, "expired"),
     "a revoked token": (a_revoked_one, "was revoked"),
     "the token of somebody locked": (one_of_somebody_locked, "is invalid"),
-    "a bound token": (one_that_is_bound_to_a_key, "Git cannot do that: use a personal"),
+    "a bound token": (one_that_is_bound_to_a_key, "Git does not support this. Use a personal"),
     "another kind of credential": (lambda _: f"gbr-{'a' * 50}", "is invalid"),
 }
 

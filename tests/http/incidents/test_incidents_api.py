@@ -51,7 +51,7 @@ def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) ->
     for code, said, json in (
         (400, "255", {"title": "x" * 256}),
         (400, "50,000", {"title": "x", "description": "y" * 50_001}),
-        (400, "severity must be one of", {"title": "x", "severity": "fatal"}),
+        (400, "`severity` must be one of", {"title": "x", "severity": "fatal"}),
         (400, "can be assigned to members", {"title": "x", "assignees": ["bob"]}),
         (400, "mutually exclusive", {"title": "x", "assignees": [], "assignee_ids": [1]}),
         (400, "at most 200", {"alerts": list(range(1, 203))}),

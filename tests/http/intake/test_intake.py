@@ -249,7 +249,7 @@ def test_a_truncated_url_is_told_as_such_wherever_it_leads(gatebell: LiveGatebel
     assert len(answers) == 12
     ((status, media_type, text),) = set(answers.values())
     assert (status, media_type) == (404, "application/json")
-    assert "Copy all of it, up to .json, from the page View credentials" in text
+    assert "Copy the whole URL, including .json, from the page View credentials" in text
     assert alerts_of(gatebell, endpoint.project) == []
 
 

@@ -135,7 +135,7 @@ def test_a_wrong_way_to_ask_is_told_the_right_one(gatebell: LiveGatebell) -> Non
         address = f"{gatebell.url}/oauth/{name}"
         slash = machine(gatebell).post(f"{address}/", data={})
         assert slash.status_code == 404
-        assert said(slash).endswith(f"Remove the slash at the end: {address}")
+        assert said(slash).endswith(f"Remove the trailing slash: {address}")
         got = machine(gatebell).get(address)
         assert (got.status_code, got.json()["error"]) == (405, "invalid_request")
         assert "POST" in got.headers["Allow"]

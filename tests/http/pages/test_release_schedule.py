@@ -341,4 +341,4 @@ def test_what_has_not_changed_is_not_sent_again(gatebell: LiveGatebell, path: st
 def test_a_filter_that_means_nothing_is_refused_by_feeds(gatebell: LiveGatebell, path: str) -> None:
     found = get(gatebell, f"{path}?interface=soap")
     assert found.status_code == 400
-    assert "interface must be one of rest, graphql" in found.json()["error"]
+    assert "`interface` must be one of rest, graphql" in found.json()["error"]

@@ -143,9 +143,9 @@ def test_a_maintainer_is_not_offered_to_end_an_owners_token(
 
 MISTAKES: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({"expires_at": "0"}, "Enter a date such as"),
-    ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),
+    ({"expires_at": "9999-12-31"}, "The expiry date must be from"),
     ({"name": " "}, "Enter a name that describes"),
-    ({"name": "a\x07b"}, "may not contain control characters"),
+    ({"name": "a\x07b"}, "must not contain control characters"),
     ({"description": "x" * 256}, "at most 255 characters"),
     ({"scopes": []}, "Choose at least one scope"),
     ({"role": "35"}, "Not a valid choice"),

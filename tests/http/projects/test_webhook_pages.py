@@ -101,7 +101,7 @@ def test_a_delivery_is_shown_with_request_and_response_and_sent_again(
     receiver.answer = lambda _request: (503, {})
     page = shop.add(receiver.url)
     page = shop.press(page, "/test")
-    assert "it answered 503 Service Unavailable" in page.text
+    assert "the server returned 503 Service Unavailable" in page.text
     listed = shop.browser.get(f"{page.url}/deliveries")
     link = re.search(r'href="([^"]*/deliveries/\d+)"', listed.text)
     assert link, listed.text

@@ -189,7 +189,7 @@ def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
         ({"from": "2020-01-01T00:00:00Z"}, "at most 90 days ago"),
         ({"until": "2020-01-01T00:00:00Z"}, "is required if"),
         ({"period": "last_year"}, "period"),
-        ({"time_zone": "Mars/Base"}, "time zone of the IANA database"),
+        ({"time_zone": "Mars/Base"}, "time zone from the IANA database"),
         ({"form": "2026-01-01"}, "form"),
     ],
 )

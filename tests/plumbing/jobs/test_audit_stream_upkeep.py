@@ -66,7 +66,7 @@ def test_administrators_are_told_once_of_a_destination_that_fails(streams: Strea
     (message,) = mails(streams)
     assert message.recipient == "root@people.example"
     assert message.subject == "Audit events cannot be delivered"
-    assert "it refused the connection" in message.text
+    assert "the connection was refused" in message.text
     assert "Waiting events: 2." in message.text
     assert "/admin/audit_streams/" in message.text
     # The query may hold a secret of the destination.

@@ -104,7 +104,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
     state = streams.state(stream)
     assert state.state is DestinationState.RETRYING
     assert (state.failing_since, state.failures) == (began, len(attempts))
-    assert state.last_error == "it answered 503 Service Unavailable"
+    assert state.last_error == "the server returned 503 Service Unavailable"
 
     is_down = False
     streams.deliver()
@@ -310,7 +310,7 @@ def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None
     stream = streams.create(DOWN).destination
     written = streams.write(2)
     streams.deliver()
-    assert streams.state(stream).last_error == "it refused the connection"
+    assert streams.state(stream).last_error == "the connection was refused"
     with streams.session() as session:
         AUDIT_STREAMS.change(
             stream.id,
@@ -395,7 +395,7 @@ def test_private_addresses_are_refused_when_they_are_not_allowed(
     streams.write()
     streams.deliver(outgoing_private_addresses="")
     assert receiver.received == []
-    assert "127.0.0.1, which is loopback" in str(streams.state(stream).last_error)
+    assert "127.0.0.1 is a loopback address" in str(streams.state(stream).last_error)
 
 
 def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: Receiver) -> None:
@@ -408,5 +408,5 @@ def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: R
 def test_there_is_a_limit_to_destinations(streams: Streams) -> None:
     for _ in range(MOST_STREAMS):
         streams.create(DOWN)
-    with pytest.raises(ConflictError, match="Delete one first"):
+    with pytest.raises(ConflictError, match="Delete a destination first"):
         streams.create(DOWN)

@@ -37,7 +37,7 @@ def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> Non
     assert outbox.mailbox.messages == []
     (waiting,) = outbox.rows()
     # What a server says may hold the address: only its code is kept.
-    assert waiting.last_error == "recipient refused (451)"
+    assert waiting.last_error == "recipient rejected (451)"
     outbox.send()
     assert outbox.mailbox.messages == []  # not before its pause is over
     outbox.now += timedelta(minutes=1)
@@ -186,9 +186,7 @@ def test_a_password_never_crosses_a_network_in_the_clear(
     outbox.send(mail_url=f"smtp://user:secret-password@127.0.0.1:{port}")
 
     (row,) = outbox.rows()
-    assert (
-        row.last_error == "the mail server does not offer encryption, so the password is not sent"
-    )
+    assert row.last_error == "the mail server does not support TLS, so the password was not sent"
     assert outbox.mailbox.logins == []
     assert outbox.mailbox.messages == []
 
@@ -239,11 +237,12 @@ def test_a_server_is_trusted_by_a_file_of_authorities_and_refused_with_a_weak_ke
             reason = outbox.rows()[-1].last_error
             outbox.engine.dispose()
         assert len(mailbox.messages) == sent
-    assert "the key of its certificate is too weak" in (reason or "")
+    assert "the key of the certificate is too weak" in (reason or "")
 
 
 UNTRUSTED = (
-    "the mail server was refused: its certificate is self-signed, and not in TRUSTED_CA_FILE"
+    "the TLS connection to the mail server failed: the certificate is self-signed and not in "
+    "TRUSTED_CA_FILE"
 )
 
 

@@ -140,7 +140,7 @@ def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each
     assert webhooks.deliver() == 1
     state = webhooks.state(endpoint)
     assert state.state is DestinationState.RETRYING
-    assert state.last_error == "it answered 503 Service Unavailable"
+    assert state.last_error == "the server returned 503 Service Unavailable"
     assert state.next_try_at is not None
     assert state.next_try_at - began <= timedelta(seconds=30)
     webhooks.set_status(1, "acknowledged")
@@ -182,7 +182,7 @@ def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
     webhooks.deliver()
     assert told(receiver) == [("alert.opened", "Other")]
     poison, held, other = webhooks.log(endpoint)
-    assert (poison.status_code, poison.error) == (400, "it answered 400 Bad Request")
+    assert (poison.status_code, poison.error) == (400, "the server returned 400 Bad Request")
     assert (held.state, held.tries) == (DeliveryState.WAITING, 0)
     assert other.state is DeliveryState.DELIVERED
     # After three days it is given up, and what waited behind it is tried.
@@ -301,7 +301,7 @@ def test_an_alert_that_was_deleted_meanwhile_is_not_told(
 def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> None:
     for _ in range(MOST_ENDPOINTS):
         webhooks.add(DOWN)
-    with pytest.raises(ConflictError, match="delete one first"):
+    with pytest.raises(ConflictError, match="Delete a webhook first"):
         webhooks.add(DOWN)
 
 

@@ -53,8 +53,8 @@ def test_a_network_that_is_allowed_opens_no_other() -> None:
     policy = AddressPolicy.of("127.0.0.0/8, fd00::/8")
     assert policy.refusal(ip_address("127.0.0.2")) is None
     assert policy.refusal(ip_address("fd12::1")) is None
-    assert policy.refusal(ip_address("10.0.0.1")) == "private"
-    assert policy.refusal(ip_address("::1")) == "loopback"
+    assert policy.refusal(ip_address("10.0.0.1")) == "a private address"
+    assert policy.refusal(ip_address("::1")) == "a loopback address"
 
 
 def test_of_several_addresses_those_that_are_refused_are_left_out(

@@ -144,7 +144,7 @@ def test_what_a_service_says_is_told_without_the_secret(
     receiver.answer = lambda _request: (403, {})
     problem = send(processes, f"ntfy://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}")
     assert problem is not None
-    assert problem.reason == "ntfy answered 403 Forbidden"
+    assert problem.reason == "ntfy returned 403 Forbidden"
     assert "403" in problem.words
     assert _SECRET not in repr(problem)
     problem = send(processes, f"ntfy://127.0.0.1:{free_port()}/{_SECRET}")
@@ -202,7 +202,7 @@ def test_services_that_can_say_anything_reach_no_host_that_is_named(
     problem = send(processes, f"{scheme}://127.0.0.1:{receiver.port}/hook")
     assert problem is not None
     assert problem.reason == (
-        "it leads to 127.0.0.1, which is loopback; "
+        "127.0.0.1 is a loopback address; "
         "JSON, XML and form URLs reach public addresses only"
     )
     assert receiver.received == []
@@ -285,7 +285,7 @@ def test_no_file_of_this_machine_is_read(
     file.write_text('{"type": "message", "text": "inside"}', encoding="utf-8")
     problem = send(processes, url.format(file=file))
     assert problem is not None
-    assert problem.reason == "it wanted to open a file of this machine"
+    assert problem.reason == "the service tried to open a local file"
 
 
 def test_a_process_has_nothing_of_the_environment(
@@ -303,17 +303,17 @@ def test_a_process_has_nothing_of_the_environment(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("syslog://", "acts on the machine"),
-        ("file:///etc/passwd", "cannot read this URL"),
+        ("syslog://", "acts on the sending host"),
+        ("file:///etc/passwd", "cannot parse this URL"),
         ("", "Enter a URL"),
         ("json://a\nb", "Enter a URL"),
         ("json://" + 1_100 * "a", "Enter a URL"),
         ("mailto://a:b@gmail.com?to=x@example.org,y@example.org", "several targets"),
-        (OF_FILES[0].format(file="/t.json"), "names a file"),
-        (OF_FILES[0].format(file="https://files.example/t.json"), "names a file"),
-        (OF_FILES[1].format(file="/key.json"), "names a file"),
+        (OF_FILES[0].format(file="/t.json"), "refers to a file"),
+        (OF_FILES[0].format(file="https://files.example/t.json"), "refers to a file"),
+        (OF_FILES[1].format(file="/key.json"), "refers to a file"),
         *OF_REQUESTS,
-        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "names a file"),
+        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "refers to a file"),
     ],
 )
 def test_urls_that_cannot_be_used_are_refused(local: Settings, url: str, words: str) -> None:
@@ -360,7 +360,7 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
             assert send(running, good) is None
             (first,) = running.process_ids
             problem = send(running, hanging, deadline=0.3)
-            assert problem == Problem("no answer came within 0 seconds")
+            assert problem == Problem("no response was received within 0 seconds")
             assert send(running, good) is None
             assert first not in running.process_ids
     finally:

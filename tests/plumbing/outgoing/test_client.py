@@ -117,7 +117,7 @@ def test_a_redirect_is_not_followed(client: OutgoingClient) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(500, "500 Internal Server Error"), (404, "404 Not Found"), (599, "it answered 599")],
+    [(500, "500 Internal Server Error"), (404, "404 Not Found"), (599, "the server returned 599")],
 )
 def test_another_status_is_told(client: OutgoingClient, status: int, words: str) -> None:
     with running_receiver(Receiver(answer=lambda _request: (status, {}))) as receiver:
@@ -139,14 +139,14 @@ def test_what_asks_to_wait_is_heard(client: OutgoingClient) -> None:
 def test_loopback_is_refused_unless_it_is_allowed() -> None:
     with running_receiver() as receiver:
         words = failure(OutgoingClient(AddressPolicy()), receiver.url)
-    assert words.startswith("127.0.0.1, which is loopback")
+    assert words.startswith("127.0.0.1 is a loopback address")
     assert receiver.received == []
 
 
 def test_a_port_where_nobody_listens_is_told(client: OutgoingClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert failure(client, f"http://127.0.0.1:{port}/") == "it refused the connection"
+    assert failure(client, f"http://127.0.0.1:{port}/") == "the connection was refused"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_server_that_falls_silent_ends_at_the_deadline(
     with running_server(stall) as port:
         words = failure(hasty, f"http://127.0.0.1:{port}/")
         over.set()
-    assert words == "there was no complete response within 0.3 seconds"
+    assert words == "no complete response was received within 0.3 seconds"
 
 
 def test_a_server_that_drips_ends_at_the_deadline(hasty: OutgoingClient) -> None:
@@ -228,10 +228,10 @@ def test_what_speaks_no_http_is_told(client: OutgoingClient) -> None:
         peer.sendall(b"220 mail.example ESMTP\r\n")
 
     with running_server(greet) as port:
-        assert failure(client, f"http://127.0.0.1:{port}/") == "it does not answer in HTTP"
+        assert failure(client, f"http://127.0.0.1:{port}/") == "the response is not valid HTTP"
     with running_server(lambda _peer: None) as port:
         words = failure(client, f"http://127.0.0.1:{port}/")
-    assert words == "it closed the connection without a response"
+    assert words == "the server closed the connection without a response"
 
 
 def test_a_certificate_is_verified_for_the_name_in_the_url(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_certificate_is_verified_for_the_name_in_the_url(tmp_path: Path) -> No
         trusting.close()
         other = failure(trusting, receiver.url.replace("127.0.0.1", "localhost"))
     assert "self-signed" in unknown
-    assert other == "its certificate is for another host name"
+    assert other == "the certificate is for another host name"
     assert len(receiver.received) == 1
 
 

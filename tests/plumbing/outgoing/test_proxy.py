@@ -135,6 +135,6 @@ def refusing(status: str) -> Callable[[], str]:
 
 
 def test_a_proxy_that_rejects_or_is_away_is_named() -> None:
-    assert "the proxy of OUTGOING_PROXY answered 403" in refusing("403 Forbidden")()
-    with pytest.raises(OutgoingError, match="the proxy of OUTGOING_PROXY cannot be reached"):
+    assert "the proxy in OUTGOING_PROXY returned 403" in refusing("403 Forbidden")()
+    with pytest.raises(OutgoingError, match="the proxy in OUTGOING_PROXY cannot be reached"):
         post(client_through(f"http://127.0.0.1:{free_port()}"), f"https://{UNKNOWN}/")

@@ -207,11 +207,11 @@ def test_an_address_that_is_refused_for_good_is_given_up_at_once(
     # It is passed over for the address of her account.
     assert mailbox.recipients == [["alice@accounts.example"]]
     ((_, _, text),) = pages.activity(alert)
-    assert text == "was not paged by email: recipient refused (550). No further attempt is made."
+    assert text == "was not paged by email: recipient rejected (550). No further attempt is made."
     assert alice.contact is not None
     # Who sees the contact sees the words of the server as well.
     error = pages.contact_state(alice.contact).last_error
-    assert error == "recipient refused (550): 550 5.1.1 no such user"
+    assert error == "recipient rejected (550): 550 5.1.1 no such user"
 
 
 @pytest.mark.long

@@ -172,7 +172,7 @@ def test_git_shows_why_it_is_refused(
         token=make_token(gatebell, make_user(gatebell), scopes="read_api").clear,
     )
     told = small.run("clone", small.url(project))
-    assert "remote: The access token needs one of these scopes: api, read_repository" in told.said
+    assert "remote: The access token must have one of these scopes: api, read" in told.said
 
 
 @pytest.mark.long

@@ -219,7 +219,7 @@ def test_scopes_that_only_read_do_not_push(new_machine: NewMachine, project: str
     machine.git.commit(work, FILES, message="Begin")
     told = machine.run("-C", str(work), "push", "origin", "HEAD:main")
     assert told.status == 128
-    assert "remote: The access token needs one of these scopes: api, write_repository." in told.said
+    assert "The access token must have one of these scopes: api, write_repository." in told.said
 
 
 @pytest.mark.long

@@ -161,7 +161,7 @@ def test_an_administrator_deactivates_and_approves(
     assert library.users.get(user.id).state == "active"
     new.approve()
     assert library.users.get(new.id).state == "active"
-    with pytest.raises(GitlabUserApproveError, match="does not wait"):
+    with pytest.raises(GitlabUserApproveError, match="is not pending approval"):
         new.approve()
     set_state(gatebell, waiting, "pending")
     new.reject()

@@ -164,5 +164,5 @@ def test_people_of_a_directory_come_change_and_go(
     page = sign_in(service, service.http(), "dana")
     assert (page.status_code, last_failure(service, "company")) == (
         400,
-        "unknown, and another account has the address",
+        "unknown user, and another account has the email address",
     )

@@ -46,52 +46,57 @@ def _header(description: str, **schema: Any) -> dict[str, Any]:
 
 
 HEADERS: Mapping[str, dict[str, Any]] = {
-    "RateLimit-Limit": _header("Requests allowed in the window.", **_WHOLE),
-    "RateLimit-Observed": _header("Requests in this window, including rejected ones.", **_WHOLE),
-    "RateLimit-Remaining": _header("Requests left in this window.", **_WHOLE),
-    "RateLimit-Reset": _header("End of the window, in seconds since 1970.", **_WHOLE),
-    "Retry-After": _header("Seconds to wait.", **_WHOLE),
+    "RateLimit-Limit": _header("Number of requests allowed in the current window.", **_WHOLE),
+    "RateLimit-Observed": _header(
+        "Number of requests in the current window, including rejected requests.", **_WHOLE
+    ),
+    "RateLimit-Remaining": _header(
+        "Number of remaining requests in the current window.", **_WHOLE
+    ),
+    "RateLimit-Reset": _header("End of the current window, in seconds since 1970.", **_WHOLE),
+    "Retry-After": _header("Number of seconds to wait before the next request.", **_WHOLE),
     "ETag": _header(
         "Version of the response for `If-None-Match`. If nothing has changed, the response is 304 "
         "without a body."
     ),
-    "Link": _header('The pages around this one (RFC 8288), such as `rel="next"`.'),
-    "X-Total": _header("The number of items.", **_WHOLE),
-    "X-Total-Pages": _header("The number of pages.", **_WHOLE),
-    "X-Page": _header("The number of this page.", **_WHOLE),
-    "X-Per-Page": _header("Items of a page.", **_WHOLE),
-    "X-Next-Page": _header("The number of the next page, or empty."),
-    "X-Prev-Page": _header("The number of the page before, or empty."),
+    "Link": _header('Links to other pages of the list (RFC 8288), such as `rel="next"`.'),
+    "X-Total": _header("Total number of items.", **_WHOLE),
+    "X-Total-Pages": _header("Total number of pages.", **_WHOLE),
+    "X-Page": _header("Number of the current page.", **_WHOLE),
+    "X-Per-Page": _header("Number of items per page.", **_WHOLE),
+    "X-Next-Page": _header("Number of the next page. Empty on the last page."),
+    "X-Prev-Page": _header("Number of the previous page. Empty on the first page."),
     IGNORED_PARAMETERS: _header(
-        "The parameters of the request that this list does not know and has ignored, "
-        "percent-encoded, separated by commas."
+        "Unknown parameters of the request, which were ignored. The names are percent-encoded and "
+        "separated by commas."
     ),
-    "Allow": _header("The methods that are allowed; none for such a token."),
+    "Allow": _header("Allowed methods. Empty if the token cannot use the endpoint."),
     "WWW-Authenticate": _header(
-        "Scheme to authenticate with (RFC 6750, RFC 7617), and the reason for the rejection."
+        "Authentication scheme (RFC 6750, RFC 7617), and the reason for the rejection."
     ),
     "Idempotency-Replayed": _header(
-        "Set to `true` for the stored response to an earlier request with this key.", const="true"
+        "`true` if this is the stored response to an earlier request with the same key.",
+        const="true",
     ),
-    "Location": _header("The URL to continue at."),
+    "Location": _header("Target URL of the redirect."),
 }
 _NUMBERED = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
 _OF_NUMBERED = (*_NUMBERED, "X-Prev-Page")
 
 _MEANINGS = {
-    400: "The request is malformed, or a parameter is wrong.",
-    401: "No token, or one that is unknown, expired or revoked.",
+    400: "The request is malformed, or a parameter is invalid.",
+    401: "The token is missing, unknown, expired or revoked.",
     403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
     405: "The method is not allowed with this kind of token, or at a former path of the project "
     "or group.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with existing data.",
-    410: "A release has removed the operation; the message names what to use instead.",
+    410: "A release has removed the operation. The message names the replacement.",
     413: "The body is too large.",
     414: "The URL is too long.",
     415: "The body has an unsupported media type.",
-    422: "No alert can be read from the body.",
+    422: "The body does not contain a valid alert.",
     429: "The client sent too many requests.",
     503: "The service is temporarily unavailable. Nothing was changed. Try again later.",
 }
@@ -339,8 +344,8 @@ def security_schemes(base_url: str) -> dict[str, Any]:
         "oauth2": {
             "type": "oauth2",
             "description": (
-                "An application acts for a user. Devices without a browser ask at "
-                f"{base_url}/oauth/authorize_device (RFC 8628); metadata of the server is at "
+                "Access token of an application that acts for a user. Devices without a browser "
+                f"use {base_url}/oauth/authorize_device (RFC 8628). The server metadata is at "
                 f"{base_url}/.well-known/oauth-authorization-server."
             ),
             "flows": {
@@ -353,21 +358,25 @@ def security_schemes(base_url: str) -> dict[str, Any]:
             },
         },
         "access_token": _bearer(
-            "Any access token: OAuth, personal, of a project or of a group.",
+            "Any access token: OAuth, personal, project or group access token.",
         ),
-        "oauth_token": _bearer("An access token of an application, not a personal one."),
+        "oauth_token": _bearer(
+            "Access token of an application. Personal access tokens are not accepted."
+        ),
         "private_token": {
             "type": "apiKey",
             "in": "header",
             "name": PRIVATE_TOKEN,
-            "description": "The same in the header that clients of GitLab's API send.",
+            "description": "Any access token, in the header that clients of GitLab's API send.",
         },
         "client_credentials": _basic("The client_id and the client secret of an application."),
         "registration_access_token": _bearer("Registration access token of the client (RFC 7592)."),
-        "token_as_password": _basic("An access token as the password, with any user name."),
+        "token_as_password": _basic("Access token as the password, with any user name."),
         "notification_secret": _bearer("Secret from the configuration of the container registry."),
-        "integration_key": _bearer("The key of an integration."),
-        "integration_key_as_password": _basic("The same as the password, with an empty user name."),
+        "integration_key": _bearer("Authorization key of an integration."),
+        "integration_key_as_password": _basic(
+            "Authorization key of an integration as the password, with an empty user name."
+        ),
     }
 
 
@@ -380,22 +389,22 @@ def _basic(text: str) -> dict[str, str]:
 
 
 _ABOUT = """\
-All operations of this service for programs. What a request can do depends on the scopes
-of its token and on the role of the token's user; each operation lists what it requires.
+The operations of Gatebell for programs. The scopes of the token and the role of its user determine
+what a request can do. Each operation lists its requirements.
 
-- **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
-- **Administrators** need the scope `admin_mode` for what only they can do. With a personal access
-token that has the scope `sudo`, the header `Sudo` or the parameter `sudo` names the user to act as.
-- **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`
-to the next page. Lists of what GitLab has as well take the parameters that GitLab documents, and
-name those that they do not know in `Gatebell-Ignored-Parameters`; for all other lists, such as
-alerts, an unknown parameter is an error.
-- **Bodies** are JSON objects or forms. Fields that are not known are ignored.
-- **ETag**: a GET with `If-None-Match` is answered 304 without a body while nothing has changed.
+- **Tokens**: send the token in the header `Authorization: Bearer …` or `PRIVATE-TOKEN: …`.
+- **Administrators** also need the scope `admin_mode`. To act as another user, send a personal
+access token with the scope `sudo`, and name the user in the header `Sudo` or the parameter `sudo`.
+- **Lists** are paginated. Use `page` and `per_page` (at most 100) with the headers `X-Total` and
+`X-Total-Pages`, or follow the `Link` to the next page. Lists that GitLab also has accept the
+parameters that GitLab documents. They ignore unknown parameters, and name them in the header
+`Gatebell-Ignored-Parameters`. All other lists, such as alerts, reject unknown parameters.
+- **Bodies** are JSON objects or forms. Unknown fields are ignored.
+- **ETag**: a GET request with `If-None-Match` returns 304 without a body if nothing has changed.
 - **Times** are in UTC with milliseconds.
-- **Errors** are `{"message": …}`, `{"error": …}` for parameters, with all wrong fields of a body
-in `errors`, and RFC 6749's for OAuth.
-- **Releases**: the header `Platform-Release: 17.0` previews what another release answers.
+- **Errors** have the format `{"message": …}`, or `{"error": …}` for invalid parameters, with all
+invalid fields of a body in `errors`. OAuth errors have the format of RFC 6749.
+- **Releases**: send the header `Platform-Release: 17.0` to preview another release.
 """
 
 
@@ -443,14 +452,14 @@ _SHARED_PARAMETERS = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
-        "description": "The ETag of a response that the client has.",
+        "description": "ETag of the response that the client has stored.",
         "schema": {"type": "string"},
     },
     "IdempotencyKey": {
         "name": HEADER,
         "in": "header",
-        "description": "Key that the client chooses. A request that is repeated with the same key "
-        "is executed once.",
+        "description": "Unique key that the client chooses. A request that is repeated with the "
+        "same key is executed only once.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
 }
@@ -467,15 +476,15 @@ def _models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], M
 def _message(name: str, schemas: Schemas) -> dict[str, Any]:
     """Return the description of a request to a project's webhook."""
     headers = (
-        ("webhook-id", "The same at each attempt.", "string"),
+        ("webhook-id", "Id of the message, the same for each attempt.", "string"),
         ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),
-        ("webhook-signature", "`v1,` and a signature, once for each secret in force.", "string"),
+        ("webhook-signature", "`v1,` and a signature, for each valid secret.", "string"),
     )
     return {
         "operationId": f"webhook.{name}",
         "tags": ["Webhooks"],
-        "summary": f"The event {name}",
-        "description": "Signed as in Standard Webhooks; see docs/webhooks.md.",
+        "summary": f"Event {name}",
+        "description": "Messages are signed as in Standard Webhooks. See docs/webhooks.md.",
         "parameters": [
             {
                 "name": header,
@@ -493,7 +502,7 @@ def _message(name: str, schemas: Schemas) -> dict[str, Any]:
         "responses": {
             "2XX": {"description": "The message was accepted."},
             "410": {"description": "The receiver no longer exists. The webhook is paused."},
-            "default": {"description": "The message was not accepted. It is sent again."},
+            "default": {"description": "The message was not accepted. It is sent again later."},
         },
     }
 

@@ -35,20 +35,20 @@ _VARIABLE = re.compile(r"<(?:(?P<converter>\w+)(?:\((?P<limits>.*?)\))?:)?(?P<na
 _SHOWN_AS = {"reference": "id"}
 _TEXTS = {
     "reference": (
-        "The number of the {place}, or its full path with slashes as `%2F`, such as `acme%2Fshop`."
+        "Id of the {place}, or its full path with `%2F` for slashes, such as `acme%2Fshop`."
     ),
-    "project_path": "The full path of the project, such as `acme/shop`. Slashes may stay slashes.",
-    "slug": "The name of the integration in its URL, for people: it is not compared.",
-    "endpoint_identifier": "Identifies the integration: 16 hexadecimal digits.",
-    "iid": "The number of the alert or incident in its project.",
-    "alert_iid": "The number of the alert in its project.",
-    "uid": "The client_id.",
-    "tag_name": "The name of the tag.",
+    "project_path": "Full path of the project, such as `acme/shop`. Slashes need not be encoded.",
+    "slug": "Name of the integration in the URL, for readability. It is not checked.",
+    "endpoint_identifier": "Identifier of the integration: 16 hexadecimal digits.",
+    "iid": "Number of the alert or incident in its project.",
+    "alert_iid": "Number of the alert in its project.",
+    "uid": "The `client_id` of the application.",
+    "tag_name": "Name of the tag.",
     "revision": (
-        "The hash of the commit, in full or at least its first 7 digits, or the name of a branch "
-        "or tag with slashes as `%2F`."
+        "Hash of the commit, in full or at least its first 7 digits, or the name of a branch or "
+        "tag with `%2F` for slashes."
     ),
-    "sha": "The hash of the commit, with 40 or 64 digits.",
+    "sha": "Full hash of the commit, with 40 or 64 hexadecimal digits.",
 }
 _PLACES = {"projects": "project", "groups": "group"}
 #: Lowest id of a row.
@@ -122,7 +122,7 @@ def _parameter(variable: _Variable, place: str) -> dict[str, Any]:
 
 def _text(name: str) -> str:
     if name.endswith("_id"):
-        return f"Identifies the {name.removesuffix('_id').replace('_', ' ')}."
+        return f"Id of the {name.removesuffix('_id').replace('_', ' ')}."
     return _TEXTS.get(name, "")
 
 
@@ -140,7 +140,7 @@ _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 #: Response of reading methods at a former path.
 _FOUND: Mapping[int, Answer] = {
     302: Answer(
-        text="The project or group has another path now: its URL is in `Location`.",
+        text="The project or group has a new path. Its URL is in `Location`.",
         returns=Message,
         headers=("Location",),
     )

@@ -34,10 +34,10 @@ class Readiness(Resource):
 class Version(Resource):
     """Running release."""
 
-    version: str = Field(description="The running release of the interfaces.")
+    version: str = Field(description="Running release of the interfaces.")
     revision: Literal["gatebell"] = "gatebell"
-    gatebell_version: str = Field(description="The version of the program.")
-    gatebell_commit: str | None = Field(description="Null where it is not known.")
+    gatebell_version: str = Field(description="Version of the program.")
+    gatebell_commit: str | None = Field(description="Commit of the program. Null if unknown.")
 
 
 class Metadata(Version):
@@ -84,7 +84,7 @@ def _resource(
         for each, setting in (removed or {}).items()
     }
     made |= former
-    return create_model(name, __base__=Resource, __doc__="The values in force.", **made)
+    return create_model(name, __base__=Resource, __doc__="The current values.", **made)
 
 
 def _body(name: str, of: Mapping[str, str]) -> type[Body]:
@@ -112,7 +112,7 @@ InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
 InstanceSettingsOfRelease = create_model(
     "InstanceSettingsOfRelease",
     __base__=InstanceSettings,
-    __doc__="The values in a new release.",
+    __doc__="The values after a change of the running release.",
     rehearsal=(
         ReleaseRehearsal,
         Field(description="Effects of the change of the running release."),

@@ -52,12 +52,14 @@ class PagerDutyEvent(Body):
 
     model_config = ConfigDict(extra="allow")
 
-    routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
+    routing_key: str = Field(description="Authorization key of an HTTP endpoint.")
     event_action: Literal["trigger", "acknowledge", "resolve"]
     dedup_key: str = Field(
-        default="", max_length=255, description="Needed to acknowledge and resolve."
+        default="",
+        max_length=255,
+        description="Deduplication key. Required for `acknowledge` and `resolve`.",
     )
-    payload: PagerDutyPayload | None = Field(default=None, description="Needed to trigger.")
+    payload: PagerDutyPayload | None = Field(default=None, description="Required for `trigger`.")
     client: str = ""
 
 
@@ -72,7 +74,7 @@ class ChangePayload(Body):
 class ChangeEvent(Body):
     """Change event of PagerDuty's Events API v2."""
 
-    routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
+    routing_key: str = Field(description="Authorization key of an HTTP endpoint.")
     payload: ChangePayload
 
 

@@ -48,7 +48,7 @@ class ReleaseFilterQuery(Query):
     """Filter for the changes in a list or feed."""
 
     release: Annotated[Text, AfterValidator(release_text)] | None = Field(
-        default=None, description="The release that they take effect in, such as 18.0."
+        default=None, description="Release in which the changes take effect, such as 18.0."
     )
     interface: Interface | None = None
     state: State | None = Field(
@@ -74,19 +74,19 @@ class ReleaseChange(Resource):
     """Change of an interface in a release."""
 
     id: str
-    release: str = Field(description="The release that it takes effect in.")
-    date: dt.date | None = Field(description="The day of the release, where it was entered.")
+    release: str = Field(description="Release in which the change takes effect.")
+    date: dt.date | None = Field(description="Date of the release, if it was entered.")
     interface: Interface
     kind: Kind
     state: State
     title: str
-    matches: tuple[str, ...] = Field(description="Calls and names that the change concerns.")
+    matches: tuple[str, ...] = Field(description="Calls and names that the change affects.")
     after: str = Field(description="Behavior from the release on.")
     replacement: str = Field(description="Replacement for the interface.")
     hosted: bool = Field(description="True if this service has the interface.")
-    announced: str | None = Field(description="The release of the announcement, where stated.")
-    end_of_support: str | None = Field(description="The release of the end of support.")
-    url: str = Field(description="The page of the change.")
+    announced: str | None = Field(description="Release of the announcement, if known.")
+    end_of_support: str | None = Field(description="Release in which support ends.")
+    url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def of(cls, listed: ListedChange) -> "ReleaseChange":
@@ -105,12 +105,12 @@ class ReleaseCheckBody(Body):
 
     name: str = Field(
         default="",
-        description="The name of the file, whose ending says what it is. Leave it out for a part "
-        "of a file.",
+        description="File name. The extension determines the type of the content. Omit it for a "
+        "part of a file.",
     )
     content: RequiredText = Field(
-        description="A HAR file, an access log, a list of requests, a GraphQL document, a CI file, "
-        "or the source of a program."
+        description="Text to check: a HAR file, an access log, a list of requests, a GraphQL "
+        "document, a CI file, or the source of a program."
     )
     release: Annotated[Text, AfterValidator(release_text)] = Field(
         default=str(NEWEST),
@@ -127,18 +127,18 @@ class ReleaseCheckBody(Body):
 class ReleaseFinding(Resource):
     """Finding of the release checker."""
 
-    change: str = Field(description="The id of the change.")
+    change: str = Field(description="Id of the change.")
     title: str
-    release: str = Field(description="The release that it takes effect in.")
+    release: str = Field(description="Release in which the change takes effect.")
     interface: Interface
-    line: int = Field(description="Line of the finding, from 1.")
+    line: int = Field(description="Line number of the finding, starting at 1.")
     certainty: Certainty = Field(
-        description="`sure`, or `possible` if only a name or a part of the call was found, or only "
-        "some of such requests fail or mean something else."
+        description="`sure`, or `possible` if only a name or a part of the call was found, or if "
+        "only some of these requests fail or change their meaning."
     )
     reason: str = Field(description="Reason for the finding, without values of the content.")
     replacement: str = Field(description="Replacement for the interface.")
-    url: str = Field(description="The page of the change.")
+    url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def of(cls, found: Finding) -> Self:
@@ -154,7 +154,7 @@ class ReleaseCheck(Resource):
     kind: str = Field(description="The detected type of the text.")
     release: str
     findings: list[ReleaseFinding]
-    is_cut: bool = Field(description="True if there are more findings than these.")
+    is_cut: bool = Field(description="True if there are more findings than listed.")
 
     @classmethod
     def of(cls, report: Report, release: Release) -> Self:
@@ -261,13 +261,13 @@ class RehearsedChange(Resource):
 class ReleaseRehearsal(Resource):
     """Effects of a change of the running release on the counted calls."""
 
-    running: str = Field(description="The release before.")
+    running: str = Field(description="Running release before the change.")
     release: str
     breaks: int = Field(
-        description="The number of uses that are certain to have a different result."
+        description="Number of uses whose results are certain to change."
     )
     tokens_given_expiry: int = Field(
-        description="Access tokens that never expired, and now have an expiry date."
+        description="Number of access tokens that had no expiry date and get one."
     )
     changes: list[RehearsedChange] = Field(
         description="Changes with at most 100 consumers. `GET /releases/usage?scope=all` lists "

@@ -26,7 +26,7 @@ class MessageAlert(Resource):
     """Alert as of the time when the message was created."""
 
     id: int
-    iid: int = Field(description="Its number within the project.")
+    iid: int = Field(description="Number in the project.")
     title: str
     description: str | None
     severity: _Severity
@@ -36,7 +36,7 @@ class MessageAlert(Resource):
     monitoring_tool: str | None
     hosts: list[str]
     integration: str | None
-    events: int = Field(description="The number of reports.")
+    events: int = Field(description="Number of reports.")
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
@@ -50,12 +50,12 @@ class MessageIncident(Resource):
     """Incident as of the time when the message was created."""
 
     id: int
-    iid: int = Field(description="Its number within the project.")
+    iid: int = Field(description="Number in the project.")
     title: str
-    description: str = Field(description="Markdown, at most 10,000 characters of it.")
+    description: str = Field(description="Markdown, cut after 10,000 characters.")
     severity: _Severity
     status: Annotated[str, one_of("triggered", "acknowledged", "resolved")]
-    alerts: list[int] = Field(description="Numbers (iid) of its first 100 alerts.")
+    alerts: list[int] = Field(description="Numbers (`iid`) of the first 100 alerts.")
     alerts_count: int
     created_at: Time
     acknowledged_at: Time | None

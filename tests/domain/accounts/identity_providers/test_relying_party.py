@@ -39,7 +39,7 @@ class Provider:
     ) -> tuple[int, bytes]:
         self.asked.append((url.target, parse_qs((body or b"").decode()), headers))
         if self.is_away:
-            message = "it refused the connection"
+            message = "the connection was refused"
             raise ConnectionFailedError(message)
         if body is None:
             return 200, orjson.dumps(self.metadata)
@@ -109,7 +109,7 @@ def test_an_encrypted_provider_leads_to_nothing_unencrypted(name: str) -> None:
     party = Provider(**{name: "http://login.example/x"}).party()
     with pytest.raises(ProviderAnswerError) as caught:
         party.authorization_url(SECRETS, is_again=False)
-    assert caught.value.reason == f"{name} is not encrypted"
+    assert caught.value.reason == f"{name} does not use https"
 
 
 def test_a_provider_that_is_away_is_left_alone_for_a_while() -> None:

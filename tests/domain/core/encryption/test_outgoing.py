@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-SELF_SIGNED = "its certificate is self-signed, and not in TRUSTED_CA_FILE"
+SELF_SIGNED = "the certificate is self-signed and not in TRUSTED_CA_FILE"
 
 
 def good_key() -> Key:
@@ -61,13 +61,13 @@ def test_tls_1_2_and_higher_with_a_good_key_is_spoken(
 def test_older_protocols_are_refused(tmp_path: Path, version: ssl.TLSVersion) -> None:
     trusted = write_certificate(tmp_path / "good.pem", good_key())
     with running_tls_server(only(lax_context(trusted), version)) as port:
-        assert reason_of(port, trusted) == "it does not offer TLS 1.2 or higher"
+        assert reason_of(port, trusted) == "the server does not support TLS 1.2 or higher"
 
 
 @pytest.mark.parametrize(
     ("key", "reason"),
     [
-        (lambda: rsa_key(1024), "the key of its certificate is too weak"),
+        (lambda: rsa_key(1024), "the key of the certificate is too weak"),
         (lambda: ec.generate_private_key(ec.SECP192R1()), None),  # TLS 1.3 has no such curve
         (lambda: rsa_key(8676), "the RSA key has 8676 bits, which is too large: use at most 8192"),
     ],
@@ -86,8 +86,8 @@ def test_weak_and_huge_keys_are_refused(
 @pytest.mark.parametrize(
     ("host", "days", "reason"),
     [
-        ("127.0.0.1", -1, "its certificate has expired"),
-        ("elsewhere.example", 1, "its certificate is for another IP address"),
+        ("127.0.0.1", -1, "the certificate has expired"),
+        ("elsewhere.example", 1, "the certificate is for another IP address"),
     ],
 )
 def test_a_certificate_that_proves_nothing_is_refused(
@@ -110,14 +110,14 @@ def test_a_server_without_strong_cipher_suites_is_refused(tmp_path: Path) -> Non
     context.set_ciphers("AES128-SHA:@SECLEVEL=0")
     with running_tls_server(context) as port:
         assert (
-            reason_of(port, trusted) == "it has no strong cipher suite in common with this service"
+            reason_of(port, trusted) == "the server supports no strong cipher suite of this service"
         )
 
 
 @pytest.mark.parametrize("words", [b"220 mail.example ESMTP\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_a_server_that_speaks_no_tls_is_refused(words: bytes) -> None:
     with running_server(lambda client: client.sendall(words)) as port:
-        assert reason_of(port, None) == "it does not answer in TLS"
+        assert reason_of(port, None) == "the server does not use TLS"
 
 
 def test_the_reason_is_found_inside_the_errors_of_clients(tmp_path: Path) -> None:

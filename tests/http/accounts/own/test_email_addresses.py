@@ -217,7 +217,7 @@ def test_an_address_that_was_taken_meanwhile_is_refused(mailing: LiveGatebell) -
         )
     answer = follow(mailing, person, link_to(mailing, email))
     assert answer.status_code == 409
-    assert "Another user has this e-mail address." in answer.text
+    assert "Another user has this email address." in answer.text
     assert stored(mailing, person) == (person.email, False)
 
 

@@ -99,7 +99,7 @@ def test_an_account_there_belongs_to_one_account_here(
     browser = open_browser(gatebell, charlie)
     connect(gatebell, browser, provider, slug)
     other = connect(gatebell, open_browser(gatebell, dora), provider, slug)
-    assert "Another account here is connected with this account" in other.text
+    assert "Another user is already connected with this account" in other.text
     # One that is connected already is not offered again.
     assert get(gatebell, browser, f"{SECURITY}/identities/{slug}").status_code == 404
     assert get(gatebell, browser, f"{SECURITY}/identities/unknown").status_code == 404
@@ -150,7 +150,7 @@ def test_the_only_way_in_stays(gatebell: LiveGatebell, provider: FakeProvider, s
     browser = newcomer(gatebell, provider, slug)
     page = get(gatebell, browser, SECURITY)
     submit(browser, page, form_to(page, "/disconnect"))
-    assert "This is the only way into your account" in get(gatebell, browser, SECURITY).text
+    assert "This account is your only way to sign in" in get(gatebell, browser, SECURITY).text
     assert is_signed_in(gatebell, browser)
     # With a second way it may go.
     provider_there, first = add_provider(gatebell, provider.url), dict(provider.person)

@@ -92,7 +92,7 @@ def test_a_dead_token_is_not_rotated(gatebell: LiveGatebell, dead: str) -> None:
     answer = script.tokens("POST", f"/{old.id}/rotate")
 
     assert answer.status_code == 400
-    assert "Create a new one" in answer.json()["error"]
+    assert "Create a new token" in answer.json()["error"]
     assert len(script.listed()) == 2
 
 
@@ -347,12 +347,12 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
     today, too_late = ((now() + days * DAY).date().isoformat() for days in (0, 366))
     mistakes: tuple[tuple[dict[str, str | list[str]], str], ...] = (
         ({"expires_at": "0"}, "Enter a date such as"),
-        ({"expires_at": today}, "The expiry must be a day from"),
-        ({"expires_at": too_late}, "The expiry must be a day from"),
-        ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),
+        ({"expires_at": today}, "The expiry date must be from"),
+        ({"expires_at": too_late}, "The expiry date must be from"),
+        ({"expires_at": "9999-12-31"}, "The expiry date must be from"),
         ({"name": " "}, "Enter a name that describes"),
         ({"name": "x" * 101}, "at most 100 characters"),
-        ({"name": "a\x07b"}, "may not contain control characters"),
+        ({"name": "a\x07b"}, "must not contain control characters"),
         ({"scopes": []}, "Choose at least one scope"),
         ({"scopes": ["openid"]}, "not a valid choice"),
         ({"scopes": ["root"]}, "not a valid choice"),

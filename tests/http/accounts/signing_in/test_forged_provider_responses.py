@@ -205,7 +205,7 @@ def test_a_response_works_once(gatebell: LiveGatebell, provider: FakeProvider, s
     for name, value in kept.items():
         thief.cookies.set(name, value, domain=cookie_domain(gatebell))
     page = come_back(thief, provider.response_to(begun.headers["Location"]))
-    assert_stays_out(gatebell, thief, page, "was completed before")
+    assert_stays_out(gatebell, thief, page, "was already completed")
 
 
 @pytest.mark.rfc("rfc9700-2.1-c", "rfc9700-4.4.2-b")
@@ -218,7 +218,7 @@ def test_a_response_of_another_browser_signs_nobody_in(
     ask_to_sign_in(gatebell, victim, slug)
     for browser in (victim, gatebell.http()):
         page = come_back(browser, provider.response_to(begun.headers["Location"]))
-        assert_stays_out(gatebell, browser, page, "was begun in another browser")
+        assert_stays_out(gatebell, browser, page, "was started in another browser")
 
 
 @pytest.mark.rfc("rfc9700-4.7.1-b", "rfc9700-4.7.1-c")
@@ -294,7 +294,7 @@ def test_who_is_not_let_in_there_learns_it_here(
 ) -> None:
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser, error=error, code=None)
-    assert_stays_out(gatebell, browser, page, "You were not signed in at")
+    assert_stays_out(gatebell, browser, page, "You did not sign in at")
     assert "<script>" not in page.text
     assert error[:60] in last_failure(gatebell, slug)
 

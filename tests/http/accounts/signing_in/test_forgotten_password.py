@@ -331,7 +331,7 @@ def test_without_a_mail_server_the_page_says_whom_to_ask(new_service: NewService
         sent = {"csrf_token": token, "login": "admin"}
         answer = browser.post(service.url + ASK, data=sent, allow_redirects=False)
         assert answer.status_code == 409
-        assert "sends no e-mail" in words(answer)
+        assert "does not send emails" in words(answer)
 
 
 @pytest.mark.long

@@ -97,11 +97,11 @@ def test_the_number_and_not_the_login_tells_who_somebody_is(
 @pytest.mark.parametrize(
     ("emails", "reason"),
     [
-        ([("primary", True, False)], "the address is not verified"),
-        ([("primary", True, None)], "the address is not verified"),
-        ([("primary", True, False), ("other", False, True)], "the address is not verified"),
-        ([("other", False, True)], "without an address"),
-        ([], "without an address"),
+        ([("primary", True, False)], "the email address is not verified"),
+        ([("primary", True, None)], "the email address is not verified"),
+        ([("primary", True, False), ("other", False, True)], "the email address is not verified"),
+        ([("other", False, True)], "without a valid email address"),
+        ([], "without a valid email address"),
     ],
 )
 def test_without_a_verified_primary_address_there_is_no_account(
@@ -117,7 +117,7 @@ def test_without_a_verified_primary_address_there_is_no_account(
     ]
     page = sign_in_through(gatebell, github, slug, browser)
     assert page.status_code == 400
-    assert "No account here is connected" in page.text
+    assert "No account is connected" in page.text
     assert not is_signed_in(gatebell, browser)
     assert reason in last_failure(gatebell, slug)
 
@@ -128,7 +128,7 @@ def test_without_a_verified_primary_address_there_is_no_account(
         ({"state": "guessed"}, "expired"),
         ({"state": None}, "expired"),
         ({"iss": "https://github.com/login/oauth"}, "could not be verified"),
-        ({"error": "access_denied", "code": None}, "You were not signed in at"),
+        ({"error": "access_denied", "code": None}, "You did not sign in at"),
     ],
 )
 def test_a_forged_response_and_a_refusal_sign_nobody_in(
@@ -154,22 +154,22 @@ def test_github_may_name_itself_in_its_responses(
 @pytest.mark.parametrize(
     ("path", "status", "found", "reason"),
     [
-        (TOKENS, 200, {"error": "bad_verification_code"}, "answered bad_verification_code"),
-        (TOKENS, 200, {"error": "bad_refresh_token"}, "answered bad_refresh_token"),
-        (TOKENS, 200, {"scope": ""}, "did not answer with tokens"),
-        (TOKENS, 404, [], "did not answer with a JSON object"),
-        (USER, 401, {"message": "Bad credentials"}, "answered 401"),
-        (USER, 403, json.loads(SUSPENDED), "answered 403"),
-        (USER, 200, [], "did not answer with a JSON object"),
-        (USER, 200, {"id": "7", "login": "x", "name": "x"}, "as it is documented"),
-        (USER, 200, {"id": 1e300, "login": "x", "name": "x"}, "as it is documented"),
-        (USER, 200, {"login": "x", "name": "x"}, "as it is documented"),
-        (EMAILS, 404, {"message": "Not Found"}, "answered 404"),
-        (EMAILS, 200, {}, "did not answer with a JSON array"),
-        (EMAILS, 200, ["an address"], "as it is documented"),
-        (ORGS, 403, {"message": "API rate limit exceeded"}, "answered 403"),
+        (TOKENS, 200, {"error": "bad_verification_code"}, "returned bad_verification_code"),
+        (TOKENS, 200, {"error": "bad_refresh_token"}, "returned bad_refresh_token"),
+        (TOKENS, 200, {"scope": ""}, "did not return tokens"),
+        (TOKENS, 404, [], "did not return a JSON object"),
+        (USER, 401, {"message": "Bad credentials"}, "returned 401"),
+        (USER, 403, json.loads(SUSPENDED), "returned 403"),
+        (USER, 200, [], "did not return a JSON object"),
+        (USER, 200, {"id": "7", "login": "x", "name": "x"}, "an unexpected response"),
+        (USER, 200, {"id": 1e300, "login": "x", "name": "x"}, "an unexpected response"),
+        (USER, 200, {"login": "x", "name": "x"}, "an unexpected response"),
+        (EMAILS, 404, {"message": "Not Found"}, "returned 404"),
+        (EMAILS, 200, {}, "did not return a JSON array"),
+        (EMAILS, 200, ["an address"], "an unexpected response"),
+        (ORGS, 403, {"message": "API rate limit exceeded"}, "returned 403"),
         (ORGS, 200, [{"login": "x"}] * 10, "too many pages"),
-        (TEAMS, 200, [{"slug": "x", "organization": None}], "as it is documented"),
+        (TEAMS, 200, [{"slug": "x", "organization": None}], "an unexpected response"),
     ],
 )
 def test_an_answer_that_is_not_as_documented_leads_to_a_page(
@@ -238,8 +238,8 @@ def test_an_administrator_adds_github_and_tests_the_connection(
     assert "signs with" not in works
     for status, body, words in (
         (401, b'{"message": "Must authenticate"}', "The connection works."),  # private mode
-        (404, b"{}", "answered 404"),
-        (200, b"<html>", "did not answer with a JSON object"),
+        (404, b"{}", "returned 404"),
+        (200, b"<html>", "did not return a JSON object"),
     ):
         github.answers = {"/api/v3": partial(answer_with, status, body)}
         assert words in press(gatebell, page, "/test").text

@@ -122,14 +122,14 @@ def test_a_taken_or_strange_user_name_becomes_another_one(gatebell: LiveGatebell
 @pytest.mark.parametrize(
     ("options", "person", "reason"),
     [
-        ((), {}, "no accounts are created"),
+        ((), {}, "does not create accounts"),
         (("--creates-accounts",), {"email_verified": False}, "not verified"),
         (("--creates-accounts",), {"email_verified": None}, "not verified"),
-        (("--creates-accounts",), {"email": None}, "without an address"),
-        (("--creates-accounts",), {"email": "no address"}, "without an address"),
+        (("--creates-accounts",), {"email": None}, "without a valid email"),
+        (("--creates-accounts",), {"email": "no address"}, "without a valid email"),
         # Others than what the provider has verified would be made of these.
-        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without an address"),
-        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without an address"),
+        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without a valid email"),
+        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without a valid email"),
         (("--creates-accounts", "--email-domains", "other.example"), {}, "not allowed"),
     ],
 )
@@ -145,7 +145,7 @@ def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
     assert page.status_code == 400
-    assert "No account here is connected with your account at" in page.text
+    assert "No account is connected with your account at" in page.text
     assert "ask an administrator" in page.text
     assert not is_signed_in(gatebell, browser)
     assert reason in last_failure(gatebell, slug)
@@ -201,7 +201,7 @@ def test_a_locked_account_stays_out(
     set_state(gatebell, person_of(provider), "locked")
     page = sign_in_through(gatebell, provider, slug)
     assert page.status_code == 400
-    assert "Your account here is locked" in page.text
+    assert "Your account is locked" in page.text
 
 
 @pytest.mark.long
@@ -302,7 +302,7 @@ def test_a_provider_that_is_off_or_unknown_signs_nobody_in(
     address = f"{gatebell.url}/users/auth/{slug}"
     gone = browser.post(address, data={"csrf_token": form.value("csrf_token")})
     assert gone.status_code == 404
-    assert "not possible to sign in through this provider" in gone.text
+    assert "cannot sign in through this identity provider" in gone.text
 
 
 @pytest.mark.both_databases

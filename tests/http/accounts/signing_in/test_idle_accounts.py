@@ -327,7 +327,7 @@ def test_who_is_locked_meanwhile_stays_locked(service: LiveGatebell) -> None:
     assert try_to_sign_in(service, person.username, person.password).status_code == 422
     assert state_of(service, person) == "locked"
     done = service.run_cli("users", "activate", person.username)
-    assert "is locked, neither active nor deactivated" in done.stdout + done.stderr
+    assert "is locked. It must be active or deactivated." in done.stdout + done.stderr
 
 
 @pytest.mark.long

@@ -111,13 +111,13 @@ def test_each_field_of_a_wrong_mapping_is_named(gatebell: LiveGatebell) -> None:
     assert "event.nothing" in problems["mapping.title"]
     assert "machines[2].fqdn" in problems["mapping.severity"]
     for given, words in (
-        ({"mapping": MAPPING}, "sample is missing"),
+        ({"mapping": MAPPING}, "`sample` is missing"),
         ({"sample": SAMPLE, "mapping": {"colour": [["id"]]}}, "must be one of title"),
-        ({"sample": SAMPLE, "mapping": {"title": []}}, "mapping.title has too few items"),
+        ({"sample": SAMPLE, "mapping": {"title": []}}, "`mapping.title` has too few items"),
         ({"sample": SAMPLE, "mapping": {"title": [[]]}}, "has too few items"),
         ({"sample": SAMPLE, "mapping": {"title": [["id"]] * 3}}, "has too many items"),
         ({"sample": SAMPLE, "mapping": {"title": [[None]]}}, "mapping.title"),
-        ({"sample": SAMPLE, "mapping": "x"}, "mapping must be an object"),
+        ({"sample": SAMPLE, "mapping": "x"}, "`mapping` must be an object"),
         ({"sample": "{", "mapping": {}}, "not JSON"),
         ({"sample": "[1]", "mapping": {}}, "is an array"),
         ({"sample": {"x": "y" * 70_000}, "mapping": {}}, "at most 64 KiB"),

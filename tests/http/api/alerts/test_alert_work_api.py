@@ -232,14 +232,14 @@ def test_a_change_of_several_that_cannot_be_meant_changes_nothing(gatebell: Live
     endpoint.accepted()
     worker = script(gatebell, endpoint)
     for given, words in (
-        ({"iids": [1]}, "status is missing"),
-        ({"status": "closed", "iids": [1]}, "status must be one of triggered"),
+        ({"iids": [1]}, "`status` is missing"),
+        ({"status": "closed", "iids": [1]}, "`status` must be one of triggered"),
         ({"status": "resolved"}, "Give either iids or filter"),
         ({"status": "resolved", "iids": [1], "filter": {}}, "Give either iids or filter"),
         ({"status": "resolved", "iids": list(range(1, 202))}, "at most 200"),
-        ({"status": "resolved", "iids": ["x"]}, "iids.0 must be a whole number"),
-        ({"status": "resolved", "filter": {"sevrity": "low"}}, "filter.sevrity is not a known"),
-        ({"status": "resolved", "filter": {"severity": "worst"}}, "filter.severity must be one of"),
+        ({"status": "resolved", "iids": ["x"]}, "`iids.0` must be a whole number"),
+        ({"status": "resolved", "filter": {"sevrity": "low"}}, "`filter.sevrity` is not a known"),
+        ({"status": "resolved", "filter": {"severity": "worst"}}, "`filter.severity` must be one"),
         ({"status": "resolved", "filter": {}, "cursor": "x"}, "does not exist"),
     ):
         refused = worker.put("/status", **given)

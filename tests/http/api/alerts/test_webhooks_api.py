@@ -130,7 +130,7 @@ def test_a_failed_delivery_is_sent_again_with_its_id(shop: Shop, receiver: Recei
         or not waiting[0]["error"]
     ):
         pass
-    assert waiting[0]["error"] == "it answered 500 Internal Server Error"
+    assert waiting[0]["error"] == "the server returned 500 Internal Server Error"
     assert waiting[0]["next_try_at"] is not None
     assert shop.call.done("GET", one)["state"] == "retrying"
     # At once, whenever the next attempt is due.

@@ -105,7 +105,7 @@ def test_reports_at_once_get_numbers_of_their_own(project: ApiCaller) -> None:
 @pytest.mark.one_database("sqlite")
 def test_an_order_that_is_none_is_told_those_that_are(project: ApiCaller) -> None:
     error = project.refused("GET", "/deployments?order_by=name")
-    assert error == "order_by must be one of id, iid, created_at, updated_at, finished_at, ref."
+    assert error == "`order_by` must be one of id, iid, created_at, updated_at, finished_at, ref."
 
 
 @pytest.mark.one_database("sqlite")

@@ -156,7 +156,7 @@ def test_inviting_and_revoking_again_and_again_sends_few_messages(mailing: LiveG
         script.send("DELETE", f"{path_of(project)}/invitations/{stranger}")
     assert problems[:5] == [None] * 5
     assert {str(each).partition(".")[0] for each in problems[5:]} == {
-        "Too many invitations were sent there"
+        "Too many invitations were sent to this recipient"
     }
     assert all("Try again in" in str(each) for each in problems[5:])
     assert len(texts_to(mailing, stranger)) == 5

@@ -244,7 +244,7 @@ def test_an_application_rotates_only_what_it_made(case: Case) -> None:
     of_project = make_bot_token(own, case.project)
     refused = case.application.tokens("POST", f"/{mine.id}/rotate")
     assert refused.status_code == 403
-    assert "Only a personal access token" in refused.json()["message"]
+    assert "cannot rotate personal access tokens" in refused.json()["message"]
     path = f"{case.project.by_id}/{{}}/rotate"
     assert case.application.send("POST", path.format(of_project.id)).status_code == 403
     assert is_good(own)

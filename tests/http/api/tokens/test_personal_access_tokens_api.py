@@ -185,7 +185,7 @@ def test_a_parameter_that_cannot_be_read_is_named(gatebell: LiveGatebell) -> Non
         answer = script.tokens(path=f"?{query}")
         assert answer.status_code == 400, (query, answer.text)
         assert set(answer.json()) == {"error", "errors"}
-        assert answer.json()["error"].startswith(query.partition("=")[0])
+        assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
 
 
 @pytest.mark.spec("G4")

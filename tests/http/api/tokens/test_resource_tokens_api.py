@@ -128,7 +128,7 @@ def test_nobody_gives_or_ends_what_can_do_more_than_they(gatebell: LiveGatebell)
     for script in (maintainer, bot):
         refused = script.send("DELETE", f"{project.by_id}/{owners.id}")
         assert refused.status_code == 403
-        assert "with the role Owner: your own is Maintainer" in refused.json()["message"]
+        assert "with the Owner role, because your role is Maintainer" in refused.json()["message"]
         assert script.send("POST", f"{project.by_id}/{owners.id}/rotate").status_code == 403
     assert status(gatebell, owners.clear) == 200
     assert bot.send("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204

@@ -246,7 +246,7 @@ def assert_keys_elsewhere_are_refused(gatebell: LiveGatebell) -> None:
     body = metadata(new_key(), jwks_uri="https://client.example/keys")
     answer = register(gatebell, {name: value for name, value in body.items() if name != "jwks"})
     assert_refused(answer, "invalid_client_metadata")
-    assert "a jwks_uri is not fetched" in answer.json()["error_description"]
+    assert "jwks_uri is not supported" in answer.json()["error_description"]
 
 
 @pytest.mark.not_offered

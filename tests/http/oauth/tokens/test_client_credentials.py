@@ -124,7 +124,7 @@ def test_whoever_may_not_is_told_what_to_use_instead(gatebell: LiveGatebell) -> 
     plain = make_application(gatebell, alice(gatebell))
     answer = ask_as_machine(gatebell, plain)
     assert_refused(answer, "unauthorized_client")
-    assert "access token of a project or a group" in answer.json()["error_description"]
+    assert "project or group access token" in answer.json()["error_description"]
     public = make_application(gatebell, alice(gatebell), confidential=False)
     answer = ask_as_machine(gatebell, public, client_secret="")
     assert_refused(answer, "unauthorized_client")

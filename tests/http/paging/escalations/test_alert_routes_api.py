@@ -84,19 +84,19 @@ def test_each_change_is_in_the_audit_log_and_what_changes_nothing_is_not(
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "name is missing"),
-    ({"name": "r"}, "escalation_policy_id is missing"),
+    ({}, "`name` is missing"),
+    ({"name": "r"}, "`escalation_policy_id` is missing"),
     ({"name": "r", "severities": ["urgent"]}, '"urgent" is not a severity'),
     ({"name": "r", "labels": "team"}, "Character"),
     ({"name": "r", "labels": 'team=~"("'}, "Character"),
     ({"name": "r", "labels": 7}, "labels"),
-    ({"name": "r", "environments": 7}, "environments must be a list"),
+    ({"name": "r", "environments": 7}, "`environments` must be a list"),
     ({"name": "r", "environments": [""]}, "environments"),
     (
         {"name": "r", "escalation_policy_id": 2**31},
         'There is no escalation policy "2147483648" here',
     ),
-    ({"name": "r", "position": 0}, "position must be at least 1"),
+    ({"name": "r", "position": 0}, "`position` must be at least 1"),
 )
 
 
@@ -155,7 +155,7 @@ def test_a_dry_run_says_who_would_have_been_paged(gatebell: LiveGatebell) -> Non
 def test_a_dry_run_has_a_sensible_period(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     for body, problem in (
-        ({"since": "soon"}, "since must be a time"),
+        ({"since": "soon"}, "`since` must be a time"),
         ({"since": "2999-01-01T00:00:00Z"}, "The start must be before the end"),
         ({"since": "2026-01-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}, "at most 92 days"),
         ({"until": "0001-01-01T00:00:00Z"}, "too long ago"),

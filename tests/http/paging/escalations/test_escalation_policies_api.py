@@ -74,9 +74,9 @@ def test_a_policy_is_created_changed_listed_and_deleted(gatebell: LiveGatebell) 
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "name is missing"),
-    ({"name": "Night"}, "steps is missing"),
-    ({"name": "Night", "steps": []}, "steps has too few items"),
+    ({}, "`name` is missing"),
+    ({"name": "Night"}, "`steps` is missing"),
+    ({"name": "Night", "steps": []}, "`steps` has too few items"),
     ({"name": "Night", "steps": ["soon user:alice"]}, '"soon" is not a duration'),
     ({"name": "Night", "steps": ["5m"]}, "choose between 1 and 20 targets"),
     ({"name": "Night", "steps": ["5m alice"]}, '"5m alice" is not a duration'),
@@ -88,7 +88,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "in order of time"),
     ({"name": " ", "steps": ["0s user:{me}"]}, "Enter a name"),
     ({"name": "x" * 300, "steps": ["0s user:{me}"]}, "at most 255 characters"),
-    ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "repeats must be at most 9"),
+    ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "`repeats` must be at most 9"),
     ({"name": "Night", "steps": ["0s user:{me}"], "repeat_pause": "1s"}, "between 1 minute"),
     ({"name": "Night", "steps": [{"targets": [{"type": "team", "id": 1}]}]}, "steps.0"),
     (

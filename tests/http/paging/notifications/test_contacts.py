@@ -207,7 +207,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
 
     receiver.answer = lambda _request: (403, {})
     page = press(browser, page, "/test")
-    assert "ntfy answered 403 Forbidden: Failed to send ntfy notification" in page.text
+    assert "ntfy returned 403 Forbidden: Failed to send ntfy notification" in page.text
     assert _SECRET not in page.text
     with database_of(gatebell) as session:
         row = session.query(Contact).filter_by(label="Chat").one()
@@ -232,12 +232,12 @@ def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
         return found
 
     wait_until(lambda: error() is not None, "the code was not taken")
-    assert error() == "ntfy answered 403 Forbidden"
+    assert error() == "ntfy returned 403 Forbidden"
 
     project = quote(make_project(post.gatebell, alice), safe="")
     channels = api_caller(post.gatebell, alice, f"/projects/{project}/notification_channels")
     channel = f"/{channels.done('POST', status=201, json=url)['id']}/test"
-    assert channels.done("POST", channel)["error"] == "ntfy answered 403 Forbidden"
+    assert channels.done("POST", channel)["error"] == "ntfy returned 403 Forbidden"
     receiver.answer = lambda _request: (200, {})
     assert channels.done("POST", channel)["delivered"] is True
     receiver.answer = lambda _request: (403, {})
@@ -245,17 +245,17 @@ def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
 
 
 NO_CONTACTS = (
-    ({"type": "email", "address": "nobody"}, "e-mail"),
+    ({"type": "email", "address": "nobody"}, "email address"),
     ({"type": "fax", "address": "1"}, "type"),
     ({"type": "email"}, "address"),
-    ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
-    ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "It names a file"),
+    ({"type": "apprise", "address": "syslog://"}, "acts on the sending host"),
+    ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "The URL refers to a file"),
     ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
-    ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "It sets a method"),
-    ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "It sets a header"),
+    ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "The URL sets a method"),
+    ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "The URL sets a header"),
     ({"type": "apprise", "address": "json://127.0.0.1:8080/a"}, "public addresses only"),
-    ({"type": "apprise", "address": "forms://localhost/a"}, "can never be reached: localhost is"),
-    ({"type": "apprise", "address": "xml://[::1]/a"}, "can never be reached"),
+    ({"type": "apprise", "address": "forms://localhost/a"}, "cannot be reached: localhost is"),
+    ({"type": "apprise", "address": "xml://[::1]/a"}, "cannot be reached"),
     ({"type": "apprise", "address": "ntfy://10.1.2.3/topic"}, "only OUTGOING_CONTACT_HOSTS can"),
     ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
 )

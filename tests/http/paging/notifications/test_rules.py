@@ -114,7 +114,7 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     for wrong, words in (
         ({"delay_minutes": 61}, "must be at most 60"),
         ({"only": "at night"}, "must be"),
-        ({"only": {**hours, "weekdays": [{}]}}, "only.weekdays.0 must be one of mon"),
+        ({"only": {**hours, "weekdays": [{}]}}, "`only.weekdays.0` must be one of mon"),
         ({"contact_id": 0}, "contact"),
     ):
         assert words in call.refused("PUT", at, json=wrong)

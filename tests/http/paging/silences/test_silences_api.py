@@ -118,7 +118,7 @@ def test_matchers_are_a_text_a_list_an_object_or_a_form(developer: ApiCaller) ->
 
 
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "matchers is missing"),
+    ({}, "`matchers` is missing"),
     ({"matchers": WEB}, "Send the end of the silence"),
     ({"matchers": WEB, "duration": "2 hours"}, "not a duration"),
     ({"matchers": WEB, "duration": "999999999w"}, "too"),
