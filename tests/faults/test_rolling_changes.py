@@ -172,7 +172,7 @@ def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     with two_hosts(new_postgres(), tmp_path) as balancer:
         with clients_at_work(balancer, 2) as record:
             rotate(balancer, tomorrow, then=ROOT)
-            assert balancer.hosts[0].logged_line("the database has a newer shape (9000)")
+            assert "(9000)" in balancer.hosts[0].logged_line('"event":"schema.newer"')
         assert_nothing_failed(record, balancer)
 
 

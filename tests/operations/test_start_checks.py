@@ -94,7 +94,7 @@ def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
     )
     migrate(settings)
     check_if_available(settings)
-    assert "the database has a newer shape (9999)" in caplog.text
+    assert "Database was migrated by a newer release (9999)" in caplog.text
     client = make_app(settings).test_client()
     assert client.get("/readyz").json == {"status": "ok", "database": "ok"}
 

@@ -45,4 +45,6 @@ def in_words(lead_ms: int) -> str:
 def warn_of_lead(lead_ms: int | None) -> None:
     """Log a warning if the clocks differ too much."""
     if lead_ms is not None and is_too_much(lead_ms):
-        _log.warning(in_words(lead_ms), extra={"clock_lead_ms": lead_ms})
+        _log.warning(
+            in_words(lead_ms), extra={"event": "clock.out_of_sync", "clock_lead_ms": lead_ms}
+        )

@@ -20,7 +20,6 @@ from web.database.sessions import open_unlimited_engine, set_session_defaults
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-_NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
 #: Release whose tables the first migration creates. No other release upgrades older schemas.
 FIRST_RELEASE = "0.1.0"
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
@@ -63,7 +62,13 @@ def migrate(settings: Settings) -> None:
             shape = schema_state(connection)
             refuse_incompatible(shape, connection)
             if shape is SchemaState.NEWER:
-                _log.warning(_NEWER, _revision(connection), newest_known_revision())
+                _log.warning(
+                    "Database was migrated by a newer release (%s) to a schema that this release "
+                    "(%s) supports.",
+                    _revision(connection),
+                    newest_known_revision(),
+                    extra={"event": "schema.newer"},
+                )
         if shape is SchemaState.OLDER:
             run_beside_traffic(engine, partial(_move, revision=newest_known_revision()), _revision)
 

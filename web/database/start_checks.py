@@ -104,11 +104,11 @@ def check_if_available(settings: Settings) -> None:
             shape = schema_state(connection)
             refuse_incompatible(shape, connection)
         if shape is SchemaState.OLDER:
-            _log.warning(_not_migrated(settings))
+            _log.warning(_not_migrated(settings), extra={"event": "start.schema_outdated"})
         else:
             register_secret_key(settings)
     except DatabaseUnavailableError as error:
-        _log.warning(str(error))
+        _log.warning(str(error), extra={"event": "start.database_unavailable"})
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def test_a_good_certificate_tells_its_hosts_and_its_end(tmp_path: Path) -> None:
     assert not found.covers("a.gate.people.example")
     assert found.expiry_warning(now()) is None
     almost, after = found.expires_at - timedelta(days=14), found.expires_at
-    assert "the TLS certificate expires on " in (found.expiry_warning(almost) or "")
-    assert "the TLS certificate has expired on " in (found.expiry_warning(after) or "")
+    assert "The TLS certificate expires on " in (found.expiry_warning(almost) or "")
+    assert "The TLS certificate expired on " in (found.expiry_warning(after) or "")
 
 
 def test_a_short_lived_certificate_is_announced_in_its_last_third(tmp_path: Path) -> None:
