@@ -81,7 +81,7 @@ def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
         host.environment.update(with_keys(OLD, NEW))
 
     balancer.restart_all(add_key)
-    assert one.cli("secrets", "status")["next"].startswith("Every host has every key: swap")
+    assert one.cli("secrets", "status")["next"].startswith("Every host has every key. Swap")
 
     def swap_keys(host: LiveGatebell) -> None:
         host.code = then

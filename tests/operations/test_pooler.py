@@ -122,7 +122,7 @@ def test_work_of_every_kind_is_done_behind_a_pooler_of_transactions(pooled: Pool
     assert poll(live, television(live), device["device_code"]).status_code == 200
     checks = live.cli("doctor")["checks"]
     said = {(each["check"], each["message"]) for each in checks}
-    pooled_words = "through a pooler of transactions, answers and accepts writes."
+    pooled_words = "through a pooler of transactions is reachable and accepts writes."
     assert any(check == "database" and pooled_words in message for check, message in said)
     assert any(check == "backups" and "without the pooler" in message for check, message in said)
     refused = live.run_cli("backup", str(live.instance_path / "backup"))
