@@ -234,9 +234,7 @@ def check_counters(settings: Settings) -> Iterator[Finding]:
     if storage.check():
         yield ok("The store of rate limits is reachable.")
     else:
-        yield failed(
-            "RATELIMIT_STORAGE_URI is unreachable, so each web process counts separately."
-        )
+        yield failed("RATELIMIT_STORAGE_URI is unreachable, so each web process counts separately.")
 
 
 def check_version(settings: Settings) -> Iterator[Finding]:
@@ -331,10 +329,7 @@ def check_mail(settings: Settings) -> Iterator[Finding]:
     except MailError as error:
         yield failed(f"{server.host}:{server.port} cannot be used: {error}.")
     else:
-        yield ok(
-            f"{server.host}:{server.port} is reachable. Send a test email with "
-            "`gatebell mail test`."
-        )
+        yield ok(f"{server.host}:{server.port} is reachable. Try `gatebell mail test ADDRESS`.")
     yield from _waiting_mail(db.session())
 
 
@@ -416,16 +411,15 @@ def judge_headers(body: bytes, *, trusted: int) -> Finding:
         )
     hops = len([each for each in forwarded.split(",") if each.strip() not in {"", FORGED}])
     named = pluralize(hops, "address", "addresses")
-    summary = f"X-Forwarded-For has {named}, but TRUSTED_PROXIES is {trusted}"
+    summary = (
+        f"X-Forwarded-For has {named}, but TRUSTED_PROXIES is {trusted}, so all clients seem to "
+        f"have the address {client}"
+    )
     if hops > trusted:
-        return failed(
-            f"{summary}, so all clients seem to have the address {client}. "
-            f"Set TRUSTED_PROXIES={hops}."
-        )
+        return failed(f"{summary}. Set TRUSTED_PROXIES={hops}.")
     if hops < trusted:
         return failed(
-            f"{summary}, so all clients seem to have the address {client}, and failed sign-ins of "
-            "one client block all clients. "
+            f"{summary}, and failed sign-ins of one client block all clients. "
             f"Set TRUSTED_PROXIES={hops}, unless clients use more proxies than this host does."
         )
     through = pluralize(hops, "proxy", "proxies")
@@ -446,10 +440,8 @@ def check_database(settings: Settings) -> Iterator[Finding]:
     through = "" if pooler is Pooler.NONE else f" through a pooler of {pooler.value}"
     name = f"{_KINDS[db.engine.dialect.name]} {version}{through}"
     problem = services().write_probe.problem(db.engine, now=now())
-    if problem:
-        yield failed(f"{name} does not accept writes: {problem}.")
-    else:
-        yield ok(f"{name} is reachable and accepts writes.")
+    said = f"{name} is reachable and accepts writes."
+    yield failed(f"{name} does not accept writes: {problem}.") if problem else ok(said)
 
 
 def check_migrations(settings: Settings) -> Iterator[Finding]:
