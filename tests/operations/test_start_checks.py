@@ -47,7 +47,7 @@ def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, begin
     for program in PROGRAMS:
         done = begin(live, program, SECRET_KEY=OTHER_KEY)
         assert done.returncode != 0, program
-        assert "SECRET_KEY is not the right one for this database" in done.stderr
+        assert "SECRET_KEY does not match this database" in done.stderr
         assert "Traceback" not in done.stderr
         assert OTHER_KEY not in done.stderr
 
@@ -153,12 +153,12 @@ def test_a_schema_from_before_release_0_1_0_is_refused_with_what_to_do(
     app: Flask, settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
     say(settings, "UPDATE alembic_version SET version_num = '0042'")
-    with pytest.raises(CannotStartError, match="at migration 0042, and this release upgrades from"):
+    with pytest.raises(CannotStartError, match="at migration 0042, but this release only upgrades"):
         check_if_available(settings)
     for program in ("make run", "make migrate"):
         done = run_here(live, program)
         assert done.returncode != 0
-        assert "Upgrade with release 0.1.0 first, then with this one." in done.stderr
+        assert "Upgrade with release 0.1.0 first, then with this release." in done.stderr
         assert "Traceback" not in done.stderr
     answer = app.test_client().get("/readyz")
     assert answer.json == {"status": "unavailable", "database": "too old"}

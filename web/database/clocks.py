@@ -39,7 +39,7 @@ def is_too_much(lead_ms: int | None) -> bool:
 def in_words(lead_ms: int) -> str:
     """Return a sentence about the difference."""
     where = "ahead of" if lead_ms > 0 else "behind"
-    return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's."
+    return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's clock."
 
 
 def warn_of_lead(lead_ms: int | None) -> None:

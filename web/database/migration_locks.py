@@ -156,9 +156,9 @@ def _in_words(row: Any) -> str:
 def _blocked(reached: str, others: list[str]) -> str:
     who = f": {'; '.join(others)}" if others else ""
     return (
-        f"The migration after {reached} could not change its tables for "
-        f"{_PATIENCE_SECONDS // 60} minutes, because others use them without a pause{who}. End "
-        "their transactions or wait for their end, and migrate again; what was done so far stays."
+        f"The migration after {reached} could not lock its tables within "
+        f"{_PATIENCE_SECONDS // 60} minutes, because other transactions use them{who}. End these "
+        "transactions or wait for their end, and migrate again. Completed migrations are kept."
     )
 
 

@@ -81,7 +81,7 @@ def move_to(settings: Settings, revision: str) -> None:
     """
     if not is_known_revision(revision):
         raise UnknownRevisionError(
-            f"{revision} is not a migration; the newest is {newest_known_revision()}."
+            f"{revision} is not a migration. The newest migration is {newest_known_revision()}."
         )
     with _migrating(settings) as engine:
         with engine.connect() as connection:
@@ -143,15 +143,15 @@ def refuse_incompatible(shape: SchemaState, connection: Connection) -> None:
     if shape is SchemaState.TOO_NEW:
         found, oldest = _revision(connection), _oldest_supported(connection)
         raise IncompatibleSchemaError(
-            f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
-            f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
-            "newer release."
+            f"DATABASE_URL: a newer release has migrated the database to {found}. This requires a "
+            f"release with migration {oldest}, but the newest migration of this release is "
+            f"{newest_known_revision()}. Start a newer release."
         )
     if shape is SchemaState.TOO_OLD:
         raise IncompatibleSchemaError(
-            f"DATABASE_URL: the database is at migration {_revision(connection)}, and this release "
-            f"upgrades from {min(_known_revisions())} on, where {FIRST_RELEASE} ends. Upgrade with "
-            f"release {FIRST_RELEASE} first, then with this one."
+            f"DATABASE_URL: the database is at migration {_revision(connection)}, but this release "
+            f"only upgrades from migration {min(_known_revisions())} (release {FIRST_RELEASE}). "
+            f"Upgrade with release {FIRST_RELEASE} first, then with this release."
         )
 
 

@@ -30,7 +30,7 @@ _NOT_MIGRATED = (
     "DATABASE_URL: the database has an older schema than this release needs. Run `make migrate` "
 )
 _WHEN_OFF = "(MIGRATE_ON_START is off)."
-_WHEN_POOLED = "with an address of Postgres itself: a pooler shares the connection of this one."
+_WHEN_POOLED = "with an address of Postgres itself, because a pooler shares connections."
 #: Errors whose text is a sentence for users.
 _REASONS = (
     *(IncompatibleSchemaError, MigrationBlockedError),

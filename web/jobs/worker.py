@@ -145,7 +145,7 @@ def main(*, is_first: bool = False) -> None:
         if is_first:
             prepare(settings)
             # The web server waits for this message.
-            sd_notify("STATUS=the database is prepared", _log)
+            sd_notify("STATUS=The database is prepared.", _log)
             _begin_anew_after_migrating()
         else:
             check_if_available(settings)

@@ -72,7 +72,7 @@ def check_server_certificate(
     _check_time(leaf, now)
     key = load_private_key(key_pem)
     if _encoded(leaf.public_key()) != _encoded(key.public_key()):
-        raise RefusedCertificateError("The private key does not belong to the certificate.")
+        raise RefusedCertificateError("The private key does not match the certificate.")
     expires_at = leaf.not_valid_after_utc
     life = expires_at - leaf.not_valid_before_utc
     return ServerCertificate(
@@ -101,7 +101,7 @@ def _check_signed_key(certificate: Certificate) -> None:
         raise RefusedCertificateError("The key of the certificate must be RSA, EC or Ed25519.")
     is_root = certificate.issuer == certificate.subject  # its signature proves nothing
     if not is_root and isinstance(certificate.signature_hash_algorithm, SHA1 | MD5):
-        raise RefusedCertificateError("The certificate is signed with the weak SHA-1 or MD5.")
+        raise RefusedCertificateError("The signature of the certificate uses weak SHA-1 or MD5.")
 
 
 def _check_time(leaf: Certificate, now: datetime) -> None:
@@ -210,7 +210,7 @@ class ServedCertificate:
         if self.facts.covers(host):
             return None
         named = ", ".join(self.facts.hosts) or "no host"
-        return f"The TLS certificate is for {named}, and not for {host} of BASE_URL."
+        return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
     def refresh(self) -> None:
         """Load changed files if they are valid; otherwise keep the old ones and log the reason."""
