@@ -67,7 +67,7 @@ def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
     (tmp_path / "secret_key").write_text("k" * 64)
     with pytest.raises(SettingsError) as refused:
         read_settings({"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url})
-    assert f"SECRET_KEY_FILE={tmp_path}/secret_key keeps the one" in str(refused.value)
+    assert f"Set SECRET_KEY_FILE={tmp_path}/secret_key to keep the key" in str(refused.value)
 
 
 @pytest.mark.one_database("sqlite")
