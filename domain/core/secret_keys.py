@@ -28,9 +28,9 @@ from models import (
 #: Number of secrets of each kind to try.
 _SAMPLE = 20
 _ADVICE = (
-    "Set SECRET_KEY to the key that this database was used with, or add that key to "
-    "SECRET_KEY_FALLBACKS. If the key is lost, run `gatebell secrets forget`, which makes all "
-    "tokens and stored keys invalid."
+    "Set it to the key that this database was used with, or add that one to "
+    "SECRET_KEY_FALLBACKS; if it is lost, `gatebell secrets forget` starts anew, and every token "
+    "and stored key is void."
 )
 
 
@@ -57,10 +57,8 @@ def check(keyring: Keyring, *, session: Session) -> None:
     Raise WrongSecretKeyError if not.
     """
     if missing := missing_fingerprints(keyring, session=session):
-        message = (
-            f"SECRET_KEY does not match this database, which uses {', '.join(missing)}. The "
-            f"fingerprints of the configured keys are {', '.join(keyring.fingerprints)}."
-        )
+        what = f"{', '.join(missing)} is in use, and ours are {', '.join(keyring.fingerprints)}"
+        message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
         raise WrongSecretKeyError(f"{message} {_ADVICE}")
 
 
@@ -76,7 +74,7 @@ def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
     if is_first and not _opens_something(keyring, session=session):
         message = (
-            "SECRET_KEY does not match this database, because it cannot decrypt the stored data."
+            "SECRET_KEY is not the right one for this database: it cannot decrypt anything in it."
         )
         raise WrongSecretKeyError(f"{message} {_ADVICE}")
     record_use(keyring, session=session, now=now)

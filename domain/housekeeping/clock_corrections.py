@@ -325,8 +325,8 @@ def ahead_remark(*, session: Session, now: datetime) -> str | None:
         return None
     where = ", ".join(sorted(found))
     return (
-        f"Stored times are in the future ({where}), because a clock is or was wrong. The "
-        "background worker corrects them."
+        f"{sum(found.values())} stored times lie ahead of the clock ({where}): it is, or was, "
+        "wrong. The background worker brings them back."
     )
 
 
@@ -336,6 +336,6 @@ def correction_remark(*, session: Session, now: datetime) -> str | None:
     if at is None or not now - _TOLD_FOR < at <= now + CLOCK_TOLERANCE:
         return None
     return (
-        f"A clock was wrong until {date_and_time(at)}. The background worker corrected stored "
-        "times that were in the future."
+        f"A clock was set back, or ran ahead, until {date_and_time(at)}: what waited for such "
+        "times was made due then."
     )

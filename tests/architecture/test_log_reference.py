@@ -82,8 +82,9 @@ class _Module:
         for part in self._tree.body:
             # A class with its own logger logs to no other.
             own = _loggers_in(part) if isinstance(part, ast.ClassDef) else {}
+            loggers = self._loggers | own
             for node in ast.walk(part):
-                yield from self._messages_of(node, self._loggers | own)
+                yield from self._messages_of(node, loggers)
 
     def _messages_of(self, node: ast.AST, loggers: dict[str, str]) -> Iterator[Message]:
         match node:

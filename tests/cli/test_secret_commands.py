@@ -91,7 +91,7 @@ def test_a_command_with_another_key_is_refused_with_a_sentence_that_names_it(hos
         .invoke(args=["tokens", "create", "alice", "--name", "y", "--scopes", "api"])
     )
     assert done.exit_code == 1
-    assert json.loads(done.stderr)["error"].startswith("SECRET_KEY does not match this database")
+    assert json.loads(done.stderr)["error"].startswith("SECRET_KEY is not the right one")
     assert "lost key" not in done.output
 
 

@@ -68,7 +68,7 @@ def test_after_the_clock_was_set_back_critical_alerts_page_at_once(
         assert {alert.status for alert in alerts_of(live, endpoint.project)} == {"triggered"}
         http = live.http()
         wait_until(
-            lambda: "A clock was wrong" in http.get(f"{live.url}/readyz", timeout=20).text
+            lambda: "A clock was set back" in http.get(f"{live.url}/readyz", timeout=20).text
         )
         assert live.logged_line('"set_back_seconds":3600.0')
         metrics = http.get(f"{live.url}/metrics", timeout=20).text

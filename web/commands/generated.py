@@ -84,7 +84,8 @@ def command_of(
     if is_for_user:
         login = [click.Argument(["login"], metavar="USER")]
     if user_option:
-        login = [click.Option(["login", user_option], required=True, help="User who is the owner.")]
+        help_text = "User who becomes the owner."
+        login = [click.Option(["login", user_option], required=True, help=help_text)]
     params = [*login, *_params(act)]
     return click.Command(act.command, callback=run, params=params, help=_help_of(act))
 

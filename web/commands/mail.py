@@ -103,7 +103,7 @@ def _failure(address: str, unit: str, instance_name: str) -> Message:
 def _message(address: str, instance_name: str, base_url: str) -> Message:
     text = (
         f"This is a test message from {instance_name} at {base_url}.\n\n"
-        "If you can read this, email works.\n"
+        "If you read this, e-mail works.\n"
     )
     return _letter(address, f"Test message from {instance_name}", text)
 
