@@ -217,7 +217,9 @@ class Settings(HostSettings):
         "size is rejected.",
     )
     alert_nesting_limit: int = live(
-        100, kinds.whole_number(1, 500, "levels"), "Maximum nesting depth of a request to an integration."
+        100,
+        kinds.whole_number(1, 500, "levels"),
+        "Maximum nesting depth of the body of a request to an integration.",
     )
     alert_rate_limit: str = live("", kinds.rate(), "Rate limit for requests to an integration.")
     events_address_rate_limit: str = live(
