@@ -117,9 +117,10 @@ def on_starting(server: Any) -> None:
     server.began_at = system_clock()
     try:
         check_if_available(_settings)
-        for sentence in (*misspelt_in_environment(), memory_warning(_settings)):
-            if sentence:
-                _log.warning(sentence)
+        for sentence in misspelt_in_environment():
+            _log.warning(sentence, extra={"event": "settings.variable_ignored"})
+        if warning := memory_warning(_settings):
+            _log.warning(warning, extra={"event": "settings.memory_too_low"})
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
     open_shared_counters(_counters)
@@ -133,7 +134,10 @@ def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
     processes.
     """
     if wanted not in {0, server.cfg.workers}:  # 0 means that all of them end
-        _log.warning("SIGTTIN and SIGTTOU change nothing: set WEB_CONCURRENCY")
+        _log.warning(
+            "SIGTTIN or SIGTTOU was ignored; set WEB_CONCURRENCY instead.",
+            extra={"event": "server.signal_ignored"},
+        )
         server.num_workers = server.cfg.workers
 
 
@@ -145,7 +149,10 @@ def post_fork(server: Any, worker: Any) -> None:
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
     if not reserve_counters(_counters, pid=os.getpid()):
-        _log.warning("there is no room to count in: this process counts nothing")
+        _log.warning(
+            "No space for counters was found; this process counts nothing.",
+            extra={"event": "server.counters_unavailable"},
+        )
         metrics.disable_counters()
     else:
         metrics.start_at_zero()

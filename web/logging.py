@@ -80,7 +80,7 @@ def json_line(fields: Mapping[str, Any]) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """Formatter that writes a record for a terminal."""
+    """Formatter that writes a record for a terminal, without its event key."""
 
     def __init__(self) -> None:
         """Set the format of the line."""
@@ -88,7 +88,9 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and the lines of a traceback."""
-        given = "".join(f" {name}={value}" for name, value in _given(record).items())
+        given = "".join(
+            f" {name}={value}" for name, value in _given(record).items() if name != "event"
+        )
         line = without_secrets(super().format(record) + given)
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -147,7 +149,8 @@ def _dropped_lines(formatter: logging.Formatter, count: int) -> str:
                 "name": "gatebell.log",
                 "levelno": logging.WARNING,
                 "levelname": "WARNING",
-                "msg": "lines of this log were dropped, because nobody read it",
+                "msg": "Log lines were dropped because nothing read the log.",
+                "event": "log.lines_dropped",
                 "dropped": count,
             }
         )

@@ -26,7 +26,10 @@ def readiness_problem() -> str | None:
             missing = _missing_in(connection)
         return missing or _write_problem()
     except SQLAlchemyError as error:
-        _log.warning("the database is unavailable", extra={"reason": type(error).__name__})
+        _log.warning(
+            "Readiness check failed because the database was unavailable.",
+            extra={"event": "readiness.database_unavailable", "reason": type(error).__name__},
+        )
         return "away"
 
 
@@ -34,7 +37,10 @@ def _write_problem() -> str | None:
     """Return and log the problem with writes, or None."""
     found = services().write_probe.problem(db.engine, now=now())
     if found is not None:
-        _log.warning("the database does not accept writes", extra={"reason": found})
+        _log.warning(
+            "Readiness check failed because the database did not accept writes.",
+            extra={"event": "readiness.database_not_writable", "reason": found},
+        )
     return found
 
 
@@ -50,8 +56,9 @@ def _missing_in(connection: Connection) -> str | None:
         missing = missing_fingerprints(services().keyring, session=session)
     if missing:
         _log.warning(
-            "SECRET_KEY and SECRET_KEY_FALLBACKS lack a key that others write with",
-            extra={"fingerprints": missing},
+            "Readiness check failed because SECRET_KEY and SECRET_KEY_FALLBACKS lack a key that "
+            "other processes use.",
+            extra={"event": "readiness.secret_key_missing", "fingerprints": missing},
         )
         return "wrong key"
     return None

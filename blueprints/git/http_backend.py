@@ -227,8 +227,9 @@ class Transfer:
         status, said = self._end() or (None, "")
         count_git_transfer(self._plan.service, self._outcome)
         _log.info(
-            "git transfer",
+            "Git transfer ended.",
             extra={
+                "event": "git.transfer_ended",
                 "service": self._plan.service,
                 "project_id": self._plan.project_id,
                 "user_id": self._plan.user_id,
@@ -479,7 +480,10 @@ def _noting_push(wanted: GitAccess, path: Path) -> Callable[[], None]:
         try:
             write()
         except SQLAlchemyError as error:  # the branches have been updated in any case
-            _log.warning("push not noted", extra={"reason": type(error).__name__})
+            _log.warning(
+                "Push was accepted, but was not recorded in the database.",
+                extra={"event": "git.push_not_recorded", "reason": type(error).__name__},
+            )
 
     return note
 
@@ -497,7 +501,10 @@ def _recording(wanted: GitAccess) -> Callable[[], None]:
         try:
             store()
         except SQLAlchemyError as error:
-            _log.error("no audit event, no download", extra={"reason": type(error).__name__})
+            _log.error(
+                "Download was canceled because its audit event could not be stored.",
+                extra={"event": "git.download_canceled", "reason": type(error).__name__},
+            )
             raise ConnectionResetError(ECONNRESET, "The download was not recorded.") from error
 
     return record

@@ -33,7 +33,15 @@ def page_metrics() -> Sequence[Collector]:
         ]
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("the state of pages is unknown", extra={"reason": type(error).__name__})
+        _log.warning(
+            "Metrics of %s could not be read from the database.",
+            "pages",
+            extra={
+                "event": "metrics.unavailable",
+                "metrics": "pages",
+                "reason": type(error).__name__,
+            },
+        )
         return ()
 
 

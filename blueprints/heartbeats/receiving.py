@@ -99,6 +99,8 @@ def _settle(stored: StoredPing) -> None:
     try:
         settle(stored.heartbeat_id, connection=services().connections, now=now())
     except SQLAlchemyError as error:
-        reason = type(error).__name__
-        said = {"heartbeat_id": stored.heartbeat_id, "reason": reason}
-        _log.warning("a heartbeat was not settled, the worker will", extra=said)
+        said = {"heartbeat_id": stored.heartbeat_id, "reason": type(error).__name__}
+        _log.warning(
+            "Heartbeat was not evaluated after its ping; the worker retries.",
+            extra={"event": "heartbeat.evaluation_postponed", **said},
+        )

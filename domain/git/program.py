@@ -152,12 +152,25 @@ class Git:
             child.end()
         name, said = os.fsdecode(arguments[0]), child.errors()
         if status is None:
-            _log.warning("git timed out", extra={"command": name, "seconds": seconds, "said": said})
+            _log.warning(
+                "Git command timed out.",
+                extra={
+                    "event": "git.command_timed_out",
+                    "command": name,
+                    "seconds": seconds,
+                    "said": said,
+                },
+            )
             raise GitTimeoutError("Git took too long on this server. Try again in a moment.")
         if status not in accepted:
             _log.warning(
-                "git failed",
-                extra={"command": name, "status": status, "said": said},
+                "Git command failed.",
+                extra={
+                    "event": "git.command_failed",
+                    "command": name,
+                    "status": status,
+                    "said": said,
+                },
             )
             raise GitFailedError("Git failed. The reason is in the server's log.")
         return bytes(output)

@@ -19,6 +19,7 @@ from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
 from web.commands import gatebell
+from web.commands.operator_help import TEXTS
 from web.commands.reference import OUTPUTS, TOPICS
 from web.commands.reference import document as commands_document
 from web.settings.reader import Settings
@@ -52,6 +53,11 @@ def test_outputs_belong_to_commands_that_exist() -> None:
     described = {f"#### gatebell {name}" for name in OUTPUTS if " " in name}
     alone = {f"### gatebell {name}" for name in OUTPUTS if " " not in name}
     assert described | alone <= set(commands_document().splitlines())
+
+
+def test_help_for_operators_belongs_to_commands_that_exist() -> None:
+    document = commands_document()
+    assert [name for name, text in TEXTS.items() if text not in document] == []
 
 
 @pytest.mark.spec("M2")

@@ -98,7 +98,7 @@ ERRORS = (
     ("not found", "members", "add", "no/such", "{alice}", "Guest"),
     ("already exists", "projects", "create", "{project}"),
     ("not found", "projects", "create", "no-such-group/x"),
-    ("belongs to a group", "projects", "create", "alone"),
+    ("must contain a group", "projects", "create", "alone"),
     ("reserved", "groups", "create", "oauth"),
     ("already exists", "users", "create", "{alice}", "--email", "other@example.org"),
     ("email address", "users", "create", "new-one", "--email", "nonsense"),

@@ -70,7 +70,7 @@ def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
     assert status == 1
     assert found["worker"] == (
         "failed",
-        "No background worker has ever reported: nobody is paged.",
+        "No background worker has ever reported, so nobody is paged.",
     )
     assert found["database"][0] == found["migrations"][0] == "ok"
     # Nobody listens at BASE_URL.
@@ -83,7 +83,7 @@ def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask
         record_turn(WORKER_HEARTBEAT, session=db.session(), now=ahead)
         db.session.commit()
     _, found = diagnosis(app)
-    said = "The background worker has reported at a time ahead of the clock only."
+    said = "The latest report of the background worker has a time in the future."
     assert found["worker"] == ("failed", said)
 
 
@@ -95,7 +95,7 @@ def test_changes_that_nobody_processes_are_named(app: Flask) -> None:
         db.session.add(AlertChange(follower="escalations", severity=0, **change))
         db.session.commit()
     _, found = diagnosis(app)
-    said = "Changes of alerts have waited for 10 minutes: nobody is paged for them."
+    said = "Alert changes have been waiting for 10 minutes, so nobody is paged for them."
     assert found["pages"] == ("warning", said)
 
 
@@ -120,7 +120,7 @@ def test_a_pg_dump_that_cannot_make_a_backup_is_told(
 ) -> None:
     program = tmp_path / "pg_dump"
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for version, said in (("9.6.24", "9 is older than Postgres"), ("999.1", "999 can make")):
+    for version, said in (("9.6.24", "9 is older than Postgres"), ("999.1", "999 can back up")):
         program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}'\n")
         program.chmod(0o755)
         _, found = diagnosis(app)
@@ -148,13 +148,13 @@ def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> N
     _, found = diagnosis(app)
     assert found["rate limits"] == (
         "ok",
-        "Rate limits are counted on this host, and no other one reports.",
+        "Rate limits are counted on this host, and no other host reports.",
     )
     report(app, "two:8000 web")
     _, found = diagnosis(app)
     state, said = found["rate limits"]
     assert state == "warning"
-    assert said.startswith("one:8000, two:8000 count rate limits separately, so clients may do 2 ")
+    assert said.startswith("one:8000, two:8000 count rate limits separately, so clients can send 2")
 
 
 @pytest.mark.long
@@ -168,7 +168,7 @@ def test_a_store_of_all_hosts_counts_for_all(
     _, found = diagnosis(app)
     assert found["rate limits"] == (
         "failed",
-        "RATELIMIT_STORAGE_URI does not answer: each web process counts separately.",
+        "RATELIMIT_STORAGE_URI is unreachable, so each web process counts separately.",
     )
 
 
@@ -180,7 +180,7 @@ def test_a_file_counts_as_open_to_others_only_where_they_reach_it(
     (settings.instance_path / "gatebell.db").chmod(0o644)
     settings.instance_path.chmod(0o755)
     _, found = diagnosis(app)
-    assert "Others can read" in found["keys"][1]
+    assert "Other users can read" in found["keys"][1]
     settings.instance_path.chmod(0o700)
     _, found = diagnosis(app)
     assert found["keys"] == ("ok", "SECRET_KEY matches the database.")
@@ -188,7 +188,7 @@ def test_a_file_counts_as_open_to_others_only_where_they_reach_it(
 
 SEEN = (
     (0, FORGED, "ok", "through 0 proxies"),
-    (1, "203.0.113.9", "ok", "through 1 proxy; this host is seen as 203.0.113.9"),
+    (1, "203.0.113.9", "ok", "through 1 proxy. The address of this host is 203.0.113.9"),
     (1, f"{FORGED}, 203.0.113.9", "ok", "through 1 proxy"),
     (1, FORGED, "failed", "clients can choose their own IP address"),
     (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),

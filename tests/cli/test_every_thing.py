@@ -183,7 +183,7 @@ def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) ->
 
     assert "is off" in fails("replay", *of_it, "--last", "1h")
     operate(app, "integrations", "change", *of_it, "--active")
-    assert fails("replay", *of_it) == "Give either --last or --since."
+    assert fails("replay", *of_it) == "Use either `--last` or `--since`."
     assert "is not a time" in fails("replay", *of_it, "--since", "yesterday")
     assert "must have an offset" in fails("replay", *of_it, "--since", "2020-01-01T12:00")
     since = ("--since", "2020-01-01T00:00:00Z", "--until", "2020-01-02T00:00:00+01:00")

@@ -48,7 +48,7 @@ def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     assert operate(app, "projects", "unarchive", "eu/shop")["archived"] is False
     refused = app.test_cli_runner().invoke(args=["groups", "delete", "eu"])
     assert refused.exit_code == 1
-    assert "eu has 1 project, 1 direct member. Add --yes to delete it." in refused.stderr
+    assert "eu contains 1 project, 1 direct member. Use `--yes` to delete it." in refused.stderr
     assert operate(app, "groups", "delete", "eu", "--yes")["contents"]["projects"] == 1
     gone = app.test_cli_runner().invoke(args=["groups", "delete", "eu", "--yes"])
     assert "Group not found" in gone.stderr

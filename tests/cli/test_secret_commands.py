@@ -142,14 +142,14 @@ def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
 
     app = host(OLD, NEW)
     see(app, "one web", OLD, NEW)
-    assert next_step(app).startswith("Wait: other web must know ")
+    assert next_step(app).startswith("Wait until every host has every key: other web needs ")
     see(app, "other web", OLD, NEW)
-    assert next_step(app).startswith("Every host has every key: swap")
+    assert next_step(app).startswith("Every host has every key. Swap")
 
     app = host(NEW, OLD)
     operate(app, "groups", "create", "second")
     see(app, "one web", NEW, OLD)
-    assert next_step(app).startswith("Wait: other web must write with ")
+    assert next_step(app).startswith("Wait until these hosts write with ")
     see(app, "other web", NEW, OLD)
     assert next_step(app) == "Run `gatebell secrets reencrypt`."
     assert operate(app, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 1
@@ -176,7 +176,7 @@ def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -
     assert set(after["hashed_with_older"].values()) | set(
         after["encrypted_with_older"].values()
     ) == {0}
-    assert after["next"] == "SECRET_KEY_FALLBACKS is no longer needed: remove it on every host."
+    assert after["next"] == "SECRET_KEY_FALLBACKS is no longer needed. Remove it on every host."
     use(host(NEW), kept)
 
 

@@ -44,7 +44,7 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
     assert account.reset == 0
-    assert live.logged_line("a process ended by itself and is started again after a pause")
+    assert live.logged_line('"event":"supervisor.process_exited"')
     seen = "gatebell_worker_last_seen_timestamp_seconds "
     wait_until(lambda: seen in requests.get(f"{live.url}/metrics", timeout=10).text)
 
@@ -67,13 +67,13 @@ def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
         answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
-    assert live.logged_line('"message":"a process shows no sign of life: it is killed"')
+    assert live.logged_line('"event":"supervisor.process_hung"')
 
 
 def has_started(live: LiveGatebell) -> bool:
     """Return whether the last worker works."""
     text = live.log_text()
-    return text.rfind("the worker has started") > text.rfind("is started again")
+    return text.rfind('"worker.started"') > text.rfind('"supervisor.process_exited"')
 
 
 @pytest.mark.long
@@ -142,7 +142,7 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     endpoint = connect(live)
     (watchdog,) = pids_of(live, "web.server.watchdog")
     left = [pid for pid, _ in children(live.pid)]
-    begun = live.log_text().count("the worker has started")
+    begun = live.log_text().count('"worker.started"')
     with load_on(endpoint) as answers:
         answers.wait_for(10)
         os.kill(live.pid, signal.SIGKILL)
@@ -154,7 +154,7 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     wait_until(lambda: not any(map(is_alive, left)))
     assert watchdog in left
     # A worker that is told to stop before it has begun ends by the signal.
-    wait_until(lambda: live.log_text().count("the worker has started") > begun)
+    wait_until(lambda: live.log_text().count('"worker.started"') > begun)
     assert live.stop() == 0
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", live.port)) != 0

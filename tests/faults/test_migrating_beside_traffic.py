@@ -113,7 +113,7 @@ def test_no_request_fails_and_the_migration_is_done_when_the_reader_is_gone(
                 sleep(_LONG_SECONDS)
                 # A host that starts at the same time has to wait for the first.
                 both = [migrating(live, tomorrow, each) for each in (log, other)]
-                wait_until(lambda: "a migration waits" in log.read_text() + other.read_text())
+                wait_until(lambda: '"migration.blocked"' in log.read_text() + other.read_text())
                 rounds = record.rounds
                 sleep(_READS_FOR_SECONDS)
                 assert record.rounds > rounds + 6, "requests waited behind the migration"
@@ -125,10 +125,10 @@ def test_no_request_fails_and_the_migration_is_done_when_the_reader_is_gone(
         live.stop()
 
     said = log.read_text() + other.read_text()
-    assert "others have used tables for long" in said
-    assert "a migration waits for locks of others, and tries again" in said
+    assert '"migration.long_transactions_found"' in said
+    assert '"migration.blocked"' in said
     assert "(pg_dump, a backup, idle in transaction for " in said
-    assert "another program migrates the database: this one waits for it" in said
+    assert '"migration.already_running"' in said
     with opened(settings_of(live)) as connection:
         valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_of_tomorrow'::regclass"
         assert connection.scalar(text(valid)) is True

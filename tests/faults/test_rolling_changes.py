@@ -81,7 +81,7 @@ def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
         host.environment.update(with_keys(OLD, NEW))
 
     balancer.restart_all(add_key)
-    assert one.cli("secrets", "status")["next"].startswith("Every host has every key: swap")
+    assert one.cli("secrets", "status")["next"].startswith("Every host has every key. Swap")
 
     def swap_keys(host: LiveGatebell) -> None:
         host.code = then
@@ -172,7 +172,7 @@ def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     with two_hosts(new_postgres(), tmp_path) as balancer:
         with clients_at_work(balancer, 2) as record:
             rotate(balancer, tomorrow, then=ROOT)
-            assert balancer.hosts[0].logged_line("the database has a newer shape (9000)")
+            assert "(9000)" in balancer.hosts[0].logged_line('"event":"schema.newer"')
         assert_nothing_failed(record, balancer)
 
 

@@ -203,7 +203,7 @@ def test_where_all_places_are_taken_whoever_is_silent_makes_room(
         bystander(live) as other,
     ):
         other.is_served()
-        assert live.logged_line("connections are taken: those that wait longest are closed")
+        assert live.logged_line('"event":"server.connections_nearly_exhausted"')
 
 
 @pytest.mark.long

@@ -94,7 +94,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     assert said == {
         "check": "proxy",
         "state": "ok",
-        "message": "BASE_URL answers, through 1 proxy; this host is seen as 127.0.0.1.",
+        "message": "BASE_URL is reachable through 1 proxy. The address of this host is 127.0.0.1.",
     }
 
 

@@ -122,11 +122,11 @@ def test_work_of_every_kind_is_done_behind_a_pooler_of_transactions(pooled: Pool
     assert poll(live, television(live), device["device_code"]).status_code == 200
     checks = live.cli("doctor")["checks"]
     said = {(each["check"], each["message"]) for each in checks}
-    pooled_words = "through a pooler of transactions, answers and accepts writes."
+    pooled_words = "through a pooler of transactions is reachable and accepts writes."
     assert any(check == "database" and pooled_words in message for check, message in said)
     assert any(check == "backups" and "without the pooler" in message for check, message in said)
     refused = live.run_cli("backup", str(live.instance_path / "backup"))
-    assert (refused.returncode, "a session of their own" in refused.stderr) == (1, True)
+    assert (refused.returncode, "need their own session" in refused.stderr) == (1, True)
     (pool,) = (each for each in pooled.pooler.asked("SHOW POOLS") if each["user"] != "pgbouncer")
     assert pool["cl_active"] + pool["cl_waiting"] > 5  # their number depends on who is at work
     assert pool["sv_active"] + pool["sv_idle"] + pool["sv_used"] == 1
@@ -202,7 +202,7 @@ def test_what_a_pooler_of_transactions_cannot_do_is_said_with_what_to_do(
             check_if_available(read_settings(live.environment))
         declared = {"DATABASE_POOLER": "transaction"}
         undone = refusal("make run", **declared)
-        assert "begin with statement_timeout=0 and timezone=" in undone
+        assert "start with statement_timeout=0 and timezone=" in undone
         assert "`make migrate` as postgres with DATABASE_POOLER=transaction" in undone
         assert "an address of Postgres itself" in refusal("make migrate", **declared)
         assert run_here(live, "make migrate", DATABASE_URL=direct, **declared).returncode == 0
@@ -211,7 +211,7 @@ def test_what_a_pooler_of_transactions_cannot_do_is_said_with_what_to_do(
         check_if_available(through(pooler.url, tmp_path))
         # Sooner than the role says: that has to be told to Postgres again.
         hasty = refusal("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
-        assert "begin with statement_timeout=15000" in hasty
+        assert "start with statement_timeout=15000" in hasty
         say(through(direct, tmp_path), "UPDATE alembic_version SET version_num = '0051'")
         older = refusal("make run", **declared)
         assert "an older schema" in older
@@ -248,7 +248,7 @@ def test_a_statement_ends_in_time_and_with_its_client(
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("ignored", "reason"),
-    [("", "refuses the parameters"), ("options", "begin with statement_timeout=0")],
+    [("", "rejects the startup parameters"), ("options", "start with statement_timeout=0")],
 )
 def test_a_pooler_of_sessions_and_none_do_with_either_setting(
     new_postgres: NewPostgres, tmp_path: Path, ignored: str, reason: str

@@ -92,7 +92,7 @@ def test_the_service_works_as_a_role_that_owns_nothing(
     finally:
         assert live.stop() == 0, live.log_text()
     assert "permission denied" not in live.log_text()
-    assert "ended by itself" not in live.log_text()
+    assert '"event":"supervisor.' not in live.log_text()
     assert "permission denied" in refusal(roles.service, "CREATE TABLE public.mine (id int)")
     assert "must be owner" in refusal(roles.service, "DROP TABLE users")
     assert "must be owner" in refusal(

@@ -32,7 +32,7 @@ from web.settings.reader import read_settings
 
 _SECONDS = 120
 SEVERAL = 4
-FIRST = "The first administrator is admin, the password "
+FIRST = "The first administrator is admin. The password is "
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +64,14 @@ def password_in(file: Path) -> str:
 def test_it_says_where_it_is_and_who_the_first_administrator_is(live: LiveGatebell) -> None:
     wait_for(live, "is ready")
     assert f"Gatebell is ready: {live.url}" in live.log_text()
-    assert f"{FIRST}is in " in live.log_text()
+    assert f"{FIRST}in " in live.log_text()
 
 
 def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
     live: LiveGatebell,
 ) -> None:
-    line = next(line for line in live.log_text().splitlines() if "the password is in" in line)
-    file = Path(line.partition("the password is in ")[2])
+    line = next(line for line in live.log_text().splitlines() if "The password is in" in line)
+    file = Path(line.partition("The password is in ")[2])
     password = password_in(file)
     assert password
     assert password not in live.log_text()
@@ -201,7 +201,7 @@ def test_a_port_in_use_stops_the_start_with_one_sentence(
         port = other.getsockname()[1]
         done = run_here(stopped, "make run", PORT=str(port))
     assert done.returncode == 2
-    assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use; choose another one.\n"
+    assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use. Choose another port.\n"
 
 
 @pytest.mark.long

@@ -67,7 +67,7 @@ def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
     (tmp_path / "secret_key").write_text("k" * 64)
     with pytest.raises(SettingsError) as refused:
         read_settings({"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url})
-    assert f"SECRET_KEY_FILE={tmp_path}/secret_key keeps the one" in str(refused.value)
+    assert f"Set SECRET_KEY_FILE={tmp_path}/secret_key to keep the key" in str(refused.value)
 
 
 @pytest.mark.one_database("sqlite")
@@ -94,7 +94,7 @@ def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
     )
     migrate(settings)
     check_if_available(settings)
-    assert "the database has a newer shape (9999)" in caplog.text
+    assert "Database was migrated by a newer release (9999)" in caplog.text
     client = make_app(settings).test_client()
     assert client.get("/readyz").json == {"status": "ok", "database": "ok"}
 
@@ -153,12 +153,12 @@ def test_a_schema_from_before_release_0_1_0_is_refused_with_what_to_do(
     app: Flask, settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
     say(settings, "UPDATE alembic_version SET version_num = '0042'")
-    with pytest.raises(CannotStartError, match="at migration 0042, and this release upgrades from"):
+    with pytest.raises(CannotStartError, match="at migration 0042, but this release only upgrades"):
         check_if_available(settings)
     for program in ("make run", "make migrate"):
         done = run_here(live, program)
         assert done.returncode != 0
-        assert "Upgrade with release 0.1.0 first, then with this one." in done.stderr
+        assert "Upgrade with release 0.1.0 first, then with this release." in done.stderr
         assert "Traceback" not in done.stderr
     answer = app.test_client().get("/readyz")
     assert answer.json == {"status": "unavailable", "database": "too old"}

@@ -127,7 +127,9 @@ def test_older_protocols_are_refused_and_the_log_says_so(
     with pytest.raises(OSError, match=r"(?i)version|protocol|reset|eof"):
         connected(live, context)
     wait_for_log(
-        live, "No TLS connection with 127.0.0.1: the client does not offer TLS 1.2 or higher"
+        live,
+        "TLS handshake with 127.0.0.1 failed: the client does not offer TLS 1.2 or higher.",
+        '"event":"tls.handshake_failed"',
     )
 
 
@@ -172,7 +174,7 @@ def test_plain_http_is_closed_with_a_line_in_the_log(live: LiveGatebell) -> None
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert not ended_with(client)
-    wait_for_log(live, "127.0.0.1: the client speaks plain HTTP to the TLS port")
+    wait_for_log(live, "127.0.0.1 failed: the client speaks plain HTTP to the TLS port")
 
 
 @pytest.mark.long
@@ -204,13 +206,13 @@ def test_readiness_metrics_and_log_announce_the_end_of_the_certificate(live: Liv
     client = live.http()
     ready = client.get(f"{live.url}/readyz")
     assert ready.status_code == 200
-    assert "the TLS certificate expires on " in ready.json()["certificate"]
+    assert "The TLS certificate expires on " in ready.json()["certificate"]
     metrics = client.get(f"{live.url}/metrics").text
     name = "gatebell_tls_certificate_expiry_timestamp_seconds "
     (line,) = (each for each in metrics.splitlines() if each.startswith(name))
     left = float(line.removeprefix(name)) - datetime.now(UTC).timestamp()
     assert 0 < left <= timedelta(days=5).total_seconds()
-    wait_for_log(live, "the TLS certificate expires on ")
+    wait_for_log(live, "The TLS certificate expires on ", '"event":"tls.certificate_expiring"')
 
 
 def serial_of(live: LiveGatebell) -> int:
@@ -230,7 +232,7 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
     assert kept.get(f"{live.url}/healthz", timeout=30).status_code == 200
 
     write_certificate(tmp_path / "bad.pem", rsa_key(1024)).replace(used)
-    wait_for_log(live, "the renewed TLS certificate was refused", "1024 bits, which is too weak")
+    wait_for_log(live, '"event":"tls.certificate_rejected"', "1024 bits, which is too weak")
     assert serial_of(live) == before
     # A new connection would trust the file, which the service does not use.
     assert "too weak" in kept.get(f"{live.url}/readyz", timeout=30).json()["certificate"]
@@ -238,7 +240,7 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
     assert "gatebell_tls_certificate_rejected 1.0" in metrics
 
     write_certificate(tmp_path / "good.pem", good_key()).replace(used)
-    wait_for_log(live, "the renewed TLS certificate is in use")
+    wait_for_log(live, '"event":"tls.certificate_renewed"')
     assert serial_of(live) != before
     assert "certificate" not in live.http().get(f"{live.url}/readyz").json()
     assert "gatebell_tls_certificate_rejected 0.0" in live.http().get(f"{live.url}/metrics").text
@@ -286,5 +288,5 @@ def test_the_log_is_json_also_about_handshakes(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
         client.sendall(b"\0" * 100)
         assert not ended_with(client)
-    lines = [each for each in live.log_text().splitlines() if "No TLS connection" in each]
-    assert all(json.loads(line)["level"] == "INFO" for line in lines)
+    line = json.loads(live.logged_line('"tls.handshake_failed"'))
+    assert line["level"] == "INFO"

@@ -46,9 +46,10 @@ def value(client: FlaskClient, name: str) -> float:
 def test_backups_that_fail_or_are_missing_are_shown(
     app: Flask, client: FlaskClient, tmp_path: Path
 ) -> None:
-    assert ("warning", "`gatebell backup` has made no backup of this database.") in findings(
-        app, "backups"
-    )
+    assert (
+        "warning",
+        "This database has never been backed up with `gatebell backup`.",
+    ) in findings(app, "backups")
     assert value(client, "gatebell_backup_last_success_timestamp_seconds") == 0
     made = operate(app, "backup", str(tmp_path / "first"))
     assert made["recorded"] is True
@@ -59,7 +60,7 @@ def test_backups_that_fail_or_are_missing_are_shown(
     assert value(client, "gatebell_backup_last_failure_timestamp_seconds") > 0
     failed = [message for state, message in findings(app, "backups") if state == "failed"]
     assert len(failed) == 1
-    assert "is not empty: use a new directory" in failed[0]
+    assert "is not empty. Use a new directory" in failed[0]
 
 
 def test_an_old_backup_is_a_warning(app: Flask) -> None:

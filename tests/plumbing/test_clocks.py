@@ -49,7 +49,7 @@ def test_readiness_says_by_how_much_the_clock_is_off(
     else:
         remark = answer.json["clock"]
         assert remark.startswith("The clock of this host is ")
-        assert remark.endswith(" s ahead of the database's.")
+        assert remark.endswith(" s ahead of the database's clock.")
 
 
 def test_a_host_leaves_its_keys_and_clock_and_warns(

@@ -120,7 +120,10 @@ def _answering(project: ProjectView) -> Answer:
             except (DomainError, BearerRefusedError) as refusal:
                 return f"{refusal} Nothing was changed."
             except SQLAlchemyError as error:
-                _log.error("no access check, no push", extra={"reason": type(error).__name__})
+                _log.error(
+                    "Push was rejected because access could not be checked.",
+                    extra={"event": "git.access_check_failed", "reason": type(error).__name__},
+                )
                 return "The server could not check your access. Push again."
         return "yes"
 

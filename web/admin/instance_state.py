@@ -122,7 +122,10 @@ def _last_turn(job: str) -> datetime | None:
     except SQLAlchemyError as error:
         db.session.rollback()
         told = {"job": job, "reason": type(error).__name__}
-        _log.warning("the last run of a job is unknown", extra=told)
+        _log.warning(
+            "Last run of a job could not be read from the database.",
+            extra={"event": "job.last_run_unknown", **told},
+        )
         return known.get(job)
     if found is not None:
         known[job] = found
@@ -173,24 +176,32 @@ def _timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _known(unknown: str, read: Callable[[], Found]) -> Found | None:
+def _read(subject: str, read: Callable[[], Found]) -> Found | None:
     """Return the result of `read`, or None if the database is unavailable.
 
-    The failure is logged with the message `unknown`.
+    The failure is logged with the subject of the metrics.
     """
     try:
         return read()
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning(unknown, extra={"reason": type(error).__name__})
+        _log.warning(
+            "Metrics of %s could not be read from the database.",
+            subject,
+            extra={
+                "event": "metrics.unavailable",
+                "metrics": subject,
+                "reason": type(error).__name__,
+            },
+        )
         return None
 
 
 def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     """Return the states of the audit log's destinations, or none if they are unknown."""
     moment = now()
-    found = _known(
-        "the state of audit streams is unknown",
+    found = _read(
+        "audit streams",
         lambda: AUDIT_STREAMS.list_all(
             session=db.session(), keyring=services().keyring, now=moment
         ),
@@ -208,11 +219,11 @@ def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
 def job_metrics() -> Sequence[Gauge]:
     """Return the times of the last successful and failed backup and of the last job failures."""
     known = services().last_backup
-    found = _known("the state of backups is unknown", lambda: backup_state(session=db.session()))
+    found = _read("backups", lambda: backup_state(session=db.session()))
     if found is not None:
         known["state"] = found
     state = known.get("state", BackupState())
-    jobs = _known("failed jobs are unknown", lambda: list_failed_jobs(session=db.session()))
+    jobs = _read("failed jobs", lambda: list_failed_jobs(session=db.session()))
     return (
         Gauge(
             "gatebell_backup_last_success_timestamp_seconds",
@@ -243,7 +254,7 @@ def job_metrics() -> Sequence[Gauge]:
 
 def webhook_metrics() -> Sequence[Gauge]:
     """Return the backlog of all projects' webhooks, or nothing if it is unknown."""
-    found = _known("the state of webhooks is unknown", lambda: backlog(session=db.session()))
+    found = _read("webhooks", lambda: backlog(session=db.session()))
     if found is None:
         return ()
     waited = _age(found.oldest, now())
@@ -257,9 +268,7 @@ def webhook_metrics() -> Sequence[Gauge]:
 
 def integration_metrics() -> Sequence[Gauge]:
     """Return the number of integrations that reject all deliveries, or nothing if it is unknown."""
-    found = _known(
-        "the state of integrations is unknown", lambda: count_rejecting(session=db.session())
-    )
+    found = _read("integrations", lambda: count_rejecting(session=db.session()))
     if found is None:
         return ()
     words = "Integrations that worked before and have rejected all requests for ten minutes."
@@ -268,7 +277,7 @@ def integration_metrics() -> Sequence[Gauge]:
 
 def mail_metrics() -> Sequence[Gauge]:
     """Return the state of the outbox, or nothing if it is unknown."""
-    mail = _known("the state of e-mail is unknown", lambda: queue_state(session=db.session()))
+    mail = _read("email", lambda: queue_state(session=db.session()))
     if mail is None:
         return ()
     return (

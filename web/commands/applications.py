@@ -13,7 +13,7 @@ from web.commands.transaction import one_transaction
 from web.extensions import db
 from web.services import now
 
-applications = AppGroup("applications", help="OAuth clients.")
+applications = AppGroup("applications", help="Manage OAuth applications.")
 applications.add_command(command_of(actions.register_application, user_option="--owner"))
 for each in (
     actions.show_application,
@@ -26,7 +26,7 @@ for each in (
 
 
 @applications.command("list")
-@click.option("--owner", help="Applications of this user; by default the instance-wide ones.")
+@click.option("--owner", help="Owner. Without it, the instance-wide applications are listed.")
 @one_transaction
 def list_applications_command(*, owner: str | None) -> dict[str, Any]:
     """List applications, newest first."""

@@ -14,14 +14,14 @@ from web.services import now, services, settings
 #: Maximum number of faults that are printed. A log that was wiped has a fault for each event.
 _MOST_SHOWN = 100
 
-audit = AppGroup("audit", help="The audit log.")
+audit = AppGroup("audit", help="Verify the audit log.")
 
 
 def _head(_context: click.Context, _option: click.Parameter, text: str | None) -> Head | None:
     try:
         return None if text is None else Head.of(text)
     except ValueError as error:
-        message = "Use a head from a log line “audit events sealed”, such as 12:HASH."
+        message = "Use a head from the log event audit.events_sealed, such as 12:HASH."
         raise click.BadParameter(message) from error
 
 
@@ -30,11 +30,14 @@ def _head(_context: click.Context, _option: click.Parameter, text: str | None) -
     "--head",
     metavar="NUMBER:HASH",
     callback=_head,
-    help="A head recorded earlier, for example in the log, which must still exist.",
+    help="Head recorded earlier, for example in the log, that the audit log must still contain.",
 )
 @with_appcontext
 def verify_command(*, head: Head | None) -> None:
-    """Verify that no audit events were changed, added or removed; exit with 1 otherwise."""
+    """Verify that no audit events were changed, added or removed.
+
+    The exit status is 1 if any were.
+    """
     session = _reading_session()
     key = audit_key(session=session, keyring=services().keyring, now=now())
     verdict = verify(session=session, key=key, recorded=head)

@@ -6,7 +6,7 @@ from domain.access.actions import operations_in
 from domain.paging.contacts import actions, rule_actions
 from web.commands.generated import command_of
 
-contacts = AppGroup("contacts", help="Contacts: addresses at which people are paged.")
+contacts = AppGroup("contacts", help="Manage the contacts at which users are paged.")
 for act in (
     actions.create_contact,
     actions.list_contacts,
@@ -17,8 +17,6 @@ for act in (
     contacts.add_command(command_of(act, is_for_user=True))
 
 
-contact_rules = AppGroup(
-    "contact-rules", help="Rules: which contact is told of which alerts, and when."
-)
+contact_rules = AppGroup("contact-rules", help="Manage the notification rules of users.")
 for act in operations_in(rule_actions, "contact_rules"):
     contact_rules.add_command(command_of(act, is_for_user=True))

@@ -66,7 +66,7 @@ _PAGES_WAIT, _MAIL_WAITS = timedelta(minutes=2), timedelta(minutes=15)
 _FOLLOWERS = {
     Follower.ESCALATIONS: "nobody is paged for them",
     Follower.INCIDENTS: "no rule opens incidents for them",
-    Follower.WEBHOOKS: "no webhook gets them",
+    Follower.WEBHOOKS: "no webhook receives them",
 }
 _SECONDS = 10.0
 #: Documentation address (RFC 5737) that no client has.
@@ -78,8 +78,8 @@ _TOO_LITTLE, _LITTLE = 256 * _MIB, 2048 * _MIB
 #: Number of free inodes below which writes soon fail, regardless of free space.
 _FEW_FILES = 1_000
 _OTHER_PYTHONS = (
-    "Install an optimized one, remove .venv and start again: "
-    "docs/deployment.md#choose-a-python names them."
+    "Install an optimized Python (docs/deployment.md#choose-a-python), remove .venv and start "
+    "again."
 )
 _KINDS = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
@@ -114,10 +114,11 @@ class Check(NamedTuple):
 @click.command("doctor")
 @click.pass_context
 def doctor(context: click.Context) -> None:
-    """Check database, disk, worker, mail, proxy, clock, keys and migrations.
+    """Check the installation for problems with its database, disk, worker, mail and proxy.
 
-    It only writes one row, to see whether the database accepts writes. The exit status is 1 if a
-    check has failed, and 0 if there are only warnings.
+    The command also checks clocks, keys, migrations, backups and settings. It writes one row to
+    check that the database accepts writes. The exit status is 1 if a check fails, and 0 if there
+    are only warnings.
     """
     try:
         app = context.ensure_object(ScriptInfo).load_app()
@@ -172,7 +173,7 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
         yield warning(f"{risk.setting.upper()} {risk.words}")
     if has_first_password(FIRST_USERNAME, settings.instance_path):
         yield warning(f"The generated password of {FIRST_USERNAME} is still in use.")
-    yield ok("No variable looks misspelt, and no setting weakens security.")
+    yield ok("No variable looks misspelled, and no setting weakens security.")
 
 
 def check_keys(settings: Settings) -> Iterator[Finding]:
@@ -180,12 +181,16 @@ def check_keys(settings: Settings) -> Iterator[Finding]:
     session, keyring = db.session(), services().keyring
     missing = missing_fingerprints(keyring, session=session)
     if missing:
-        yield failed(f"SECRET_KEY and SECRET_KEY_FALLBACKS lack keys: {', '.join(missing)}.")
+        yield failed(
+            "SECRET_KEY and SECRET_KEY_FALLBACKS lack the keys with these fingerprints: "
+            f"{', '.join(missing)}."
+        )
         return
     unreadable = sum(rotation(keyring, session=session, now=now()).unreadable.values())
     if unreadable:
         yield failed(
-            f"{unreadable} stored keys cannot be decrypted: see `gatebell secrets status`."
+            f"{pluralize(unreadable, 'stored key')} cannot be decrypted. "
+            "See `gatebell secrets status`."
         )
     for name in ("secret_key", "gatebell.db"):
         yield from _kept_private(settings.instance_path / name)
@@ -195,7 +200,7 @@ def check_keys(settings: Settings) -> Iterator[Finding]:
 def _kept_private(file: Path) -> Iterator[Finding]:
     # Files in a folder that is closed to other users are private in any case.
     if file.exists() and file.stat().st_mode & file.parent.stat().st_mode & _OTHERS:
-        yield warning(f"Others can read {file}: chmod 600 it.")
+        yield warning(f"Other users can read {file}. Run `chmod 600 {file}`.")
 
 
 def check_certificate(settings: Settings) -> Iterator[Finding]:
@@ -206,7 +211,7 @@ def check_certificate(settings: Settings) -> Iterator[Finding]:
         yield failed(str(error))
         return
     if certificate is None:
-        yield ok("TLS is left to a proxy, or there is none.")
+        yield ok("TLS_CERTIFICATE is not set; a proxy can provide TLS.")
         return
     for said in (certificate.expiry_warning(), certificate.host_warning(settings.base_url)):
         if said:
@@ -227,9 +232,9 @@ def check_counters(settings: Settings) -> Iterator[Finding]:
         made["RATELIMIT_STORAGE_URI"], **made.get("RATELIMIT_STORAGE_OPTIONS", {})
     )
     if storage.check():
-        yield ok("The store of rate limits answers.")
+        yield ok("The store of rate limits is reachable.")
     else:
-        yield failed("RATELIMIT_STORAGE_URI does not answer: each web process counts separately.")
+        yield failed("RATELIMIT_STORAGE_URI is unreachable, so each web process counts separately.")
 
 
 def check_version(settings: Settings) -> Iterator[Finding]:
@@ -245,7 +250,7 @@ def check_python(settings: Settings) -> Iterator[Finding]:
     if is_optimized():
         yield ok(f"{said}.")
     else:
-        yield warning(f"{said}: the service computes up to a sixth longer. {_OTHER_PYTHONS}")
+        yield warning(f"{said}: computations take up to a sixth longer. {_OTHER_PYTHONS}")
 
 
 def check_worker(settings: Settings) -> Iterator[Finding]:
@@ -254,18 +259,20 @@ def check_worker(settings: Settings) -> Iterator[Finding]:
     session, moment = db.session(), now()
     seen_at = last_turn(WORKER_HEARTBEAT, session=session)
     if seen_at is None:
-        yield failed("No background worker has ever reported: nobody is paged.")
+        yield failed("No background worker has ever reported, so nobody is paged.")
         return
     silence = moment - seen_at
     if silence < -LONGEST_SILENCE:
         # A running worker corrects this within a minute.
-        yield failed("The background worker has reported at a time ahead of the clock only.")
+        yield failed("The latest report of the background worker has a time in the future.")
         return
     if silence > LONGEST_SILENCE:
-        yield failed(f"No background worker has reported for {_words(silence)}: nobody is paged.")
+        yield failed(
+            f"No background worker has reported for {_words(silence)}, so nobody is paged."
+        )
         return
     if silence > _REPORTS_WITHIN:
-        yield warning(f"No background worker has reported for {_words(silence)}: it may hang.")
+        yield warning(f"The background worker has not reported for {_words(silence)}. It may hang.")
     else:
         yield ok("A background worker is running.")
     pruned_at = last_turn(PRUNE, session=session)
@@ -280,7 +287,7 @@ def check_jobs(settings: Settings) -> Iterator[Finding]:
     for job in list_failed_jobs(session=db.session()):
         if moment - job.failed_at < FAILURE_SHOWN_FOR:
             ago = _words(moment - job.failed_at)
-            yield warning(f"Job {job.name} failed {ago} ago ({job.reason}): see the worker's log.")
+            yield warning(f"Job {job.name} failed {ago} ago ({job.reason}). See the worker's log.")
     yield ok("No job of the worker failed within the last hour.")
 
 
@@ -291,27 +298,29 @@ def check_queue(settings: Settings) -> Iterator[Finding]:
     for each in states_by_type(session=db.session(), now=moment):
         waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
         if waited > _PAGES_WAIT:
-            yield warning(f"Pages by {each.type.name} have waited for {_words(waited)}.")
+            yield warning(f"Pages by {each.type.name} have been waiting for {_words(waited)}.")
         if each.failing:
-            yield warning(f"{each.failing} contacts of type {each.type.name} currently fail.")
+            failing = pluralize(each.failing, "contact")
+            yield warning(f"Messages to {failing} of type {each.type.name} are failing.")
     overdue = count_overdue(session=db.session(), now=moment)
     if overdue:
-        yield warning(f"{overdue} pages should have been sent more than a minute ago.")
+        yield warning(f"{pluralize(overdue, 'page')} should have been sent over a minute ago.")
     for follower, since in oldest_changes(session=db.session()).items():
         if moment - since > _PAGES_WAIT:
             lateness = _words(moment - since)
-            yield warning(f"Changes of alerts have waited for {lateness}: {_FOLLOWERS[follower]}.")
+            effect = _FOLLOWERS[follower]
+            yield warning(f"Alert changes have been waiting for {lateness}, so {effect}.")
     due_at = oldest_due_step(session=db.session())
     if due_at is not None and moment - due_at > _PAGES_WAIT:
         lateness = _words(moment - due_at)
-        yield warning(f"Steps of escalations have been due for {lateness}: the worker is late.")
+        yield warning(f"Escalation steps have been due for {lateness}. The worker is late.")
     yield ok("No page has been waiting too long.")
 
 
 def check_mail(settings: Settings) -> Iterator[Finding]:
     """Sign in to the mail server, and check for email that has been waiting too long."""
     if not settings.mail_url:
-        yield warning("MAIL_URL is not set: no e-mail is sent.")
+        yield warning("MAIL_URL is not set, so no email is sent.")
         return
     server = mail_server(settings.mail_url, settings.trusted_ca_file)
     try:
@@ -320,7 +329,7 @@ def check_mail(settings: Settings) -> Iterator[Finding]:
     except MailError as error:
         yield failed(f"{server.host}:{server.port} cannot be used: {error}.")
     else:
-        yield ok(f"{server.host}:{server.port} answers; `gatebell mail test` sends a message.")
+        yield ok(f"{server.host}:{server.port} is reachable. Try `gatebell mail test ADDRESS`.")
     yield from _waiting_mail(db.session())
 
 
@@ -328,7 +337,8 @@ def _waiting_mail(session: Session) -> Iterator[Finding]:
     state, moment = queue_state(session=session), now()
     if state.oldest_at and moment - state.oldest_at > _MAIL_WAITS:
         waited = _words(moment - state.oldest_at)
-        yield warning(f"{state.waiting} messages are waiting, the oldest for {waited}.")
+        queued = pluralize(state.waiting, "email")
+        yield warning(f"The queue has {queued}. The oldest has been waiting for {waited}.")
 
 
 def check_hosts(settings: Settings) -> Iterator[Finding]:
@@ -337,11 +347,13 @@ def check_hosts(settings: Settings) -> Iterator[Finding]:
     present = list_present(session=db.session(), now=now())
     revisions = {each.revision for each in present}
     if not present:
-        yield warning("No host reports to this database: the service does not run.")
+        yield warning("No host reports to this database, so the service is not running.")
     elif len(revisions) > 1:
-        yield warning(f"Hosts run different releases: {', '.join(sorted(revisions))}.")
+        yield warning(
+            f"Hosts run releases with different migrations: {', '.join(sorted(revisions))}."
+        )
     else:
-        yield ok(f"Programs that report: {', '.join(each.name for each in present)}.")
+        yield ok(f"Running programs: {', '.join(each.name for each in present)}.")
 
 
 def check_separate_counts(settings: Settings) -> Iterator[Finding]:
@@ -352,11 +364,11 @@ def check_separate_counts(settings: Settings) -> Iterator[Finding]:
     places = [each.place for each in present if each.program == "web"]
     if len(places) > 1:
         yield warning(
-            f"{', '.join(places)} count rate limits separately, so clients may do {len(places)} "
-            "times as much: set RATELIMIT_STORAGE_URI."
+            f"{', '.join(places)} count rate limits separately, so clients can send {len(places)} "
+            "times as many requests. Set RATELIMIT_STORAGE_URI."
         )
     else:
-        yield ok("Rate limits are counted on this host, and no other one reports.")
+        yield ok("Rate limits are counted on this host, and no other host reports.")
 
 
 def _words(length: timedelta) -> str:
@@ -372,10 +384,10 @@ def check_proxy(settings: Settings) -> Iterator[Finding]:
         try:
             answer = client.request("GET", url, headers=headers, redirect=False)
         except HTTPError as error:
-            yield failed(f"{url} cannot be reached from here: {_reason(error)}.")
+            yield failed(f"{url} cannot be reached from this host: {_reason(error)}.")
             return
     if answer.status != _OK:
-        yield failed(f"{url} is answered {answer.status}, not {_OK}.")
+        yield failed(f"{url} returns the status {answer.status} instead of {_OK}.")
         return
     yield judge_headers(answer.data, trusted=settings.trusted_proxies)
 
@@ -391,26 +403,27 @@ def judge_headers(body: bytes, *, trusted: int) -> Finding:
         said = json.loads(body)
         client, forwarded = str(said["client"]), str(said["forwarded_for"])
     except (ValueError, KeyError, TypeError):
-        return warning("BASE_URL is answered by something else, or with another SECRET_KEY.")
+        return warning("Another service responds at BASE_URL, or it has another SECRET_KEY.")
     if client == FORGED:
         return failed(
-            f"TRUSTED_PROXIES is {trusted}, and clients can choose their own IP address: "
-            "the proxy does not add to X-Forwarded-For, or there are fewer proxies."
+            f"TRUSTED_PROXIES is {trusted}, but clients can choose their own IP address. The proxy "
+            "does not append to X-Forwarded-For, or there are fewer proxies."
         )
     hops = len([each for each in forwarded.split(",") if each.strip() not in {"", FORGED}])
+    named = pluralize(hops, "address", "addresses")
+    summary = (
+        f"X-Forwarded-For has {named}, but TRUSTED_PROXIES is {trusted}, so all clients seem to "
+        f"have the address {client}"
+    )
     if hops > trusted:
-        return failed(
-            f"X-Forwarded-For names {hops} and TRUSTED_PROXIES is {trusted}: all clients seem to "
-            f"have the address {client}. Set TRUSTED_PROXIES={hops}."
-        )
+        return failed(f"{summary}. Set TRUSTED_PROXIES={hops}.")
     if hops < trusted:
         return failed(
-            f"X-Forwarded-For names {hops} and TRUSTED_PROXIES is {trusted}: all clients seem to "
-            f"have the address {client}, so failed sign-ins of one client block all of them. "
+            f"{summary}, and failed sign-ins of one client block all clients. "
             f"Set TRUSTED_PROXIES={hops}, unless clients use more proxies than this host does."
         )
     through = pluralize(hops, "proxy", "proxies")
-    return ok(f"BASE_URL answers, through {through}; this host is seen as {client}.")
+    return ok(f"BASE_URL is reachable through {through}. The address of this host is {client}.")
 
 
 def check_database(settings: Settings) -> Iterator[Finding]:
@@ -424,10 +437,11 @@ def check_database(settings: Settings) -> Iterator[Finding]:
     with db.engine.connect() as connection:
         numbers = connection.dialect.server_version_info or ()
         version = ".".join(str(each) for each in numbers)
-    through = "" if pooler is Pooler.NONE else f", through a pooler of {pooler.value},"
+    through = "" if pooler is Pooler.NONE else f" through a pooler of {pooler.value}"
     name = f"{_KINDS[db.engine.dialect.name]} {version}{through}"
     problem = services().write_probe.problem(db.engine, now=now())
-    yield failed(f"{name} is {problem}.") if problem else ok(f"{name} answers and accepts writes.")
+    said = f"{name} is reachable and accepts writes."
+    yield failed(f"{name} does not accept writes: {problem}.") if problem else ok(said)
 
 
 def check_migrations(settings: Settings) -> Iterator[Finding]:
@@ -436,11 +450,15 @@ def check_migrations(settings: Settings) -> Iterator[Finding]:
     with db.engine.connect() as connection:
         state, wanted = schema_state(connection), newest_known_revision()
     yield {
-        SchemaState.RIGHT: ok(f"The database is at {wanted}, the newest."),
-        SchemaState.NEWER: warning(f"A newer release has migrated the database beyond {wanted}."),
-        SchemaState.OLDER: failed(f"The database is older than {wanted}: run `make migrate`."),
-        SchemaState.TOO_NEW: failed("A newer release has migrated the database: start that one."),
-        SchemaState.TOO_OLD: failed(f"Upgrade the database with {FIRST_RELEASE} first."),
+        SchemaState.RIGHT: ok(f"The database is at the newest migration, {wanted}."),
+        SchemaState.NEWER: warning(
+            f"A newer release has migrated the database beyond migration {wanted}."
+        ),
+        SchemaState.OLDER: failed(
+            f"The database is older than migration {wanted}. Run `make migrate`."
+        ),
+        SchemaState.TOO_NEW: failed("A newer release has migrated the database. Use that release."),
+        SchemaState.TOO_OLD: failed(f"Upgrade the database with release {FIRST_RELEASE} first."),
     }[state]
 
 
@@ -455,9 +473,9 @@ def check_clock(settings: Settings) -> Iterator[Finding]:
         return
     lead = _shortest_lead(session.connection())
     if is_too_much(lead):
-        yield failed(f"{in_words(lead)} Synchronize both, for example with chrony.")
+        yield failed(f"{in_words(lead)} Synchronize both clocks, for example with chrony.")
     else:
-        yield ok(f"The clock differs from the database's by {abs(lead) / 1000:.1f} s.")
+        yield ok(f"The clock differs from the database's clock by {abs(lead) / 1000:.1f} s.")
 
 
 def _shortest_lead(connection: Connection) -> int:
@@ -473,7 +491,8 @@ def check_memory(settings: Settings) -> Iterator[Finding]:
     if said:
         yield warning(said)
     else:
-        yield ok(f"The service needs {needed_mib(settings)} MiB of {limit or 'unknown'} MiB.")
+        available = f"{limit} MiB" if limit else "an unknown amount"
+        yield ok(f"The service needs {needed_mib(settings)} MiB of memory, and has {available}.")
 
 
 def check_disk(settings: Settings) -> Iterator[Finding]:
@@ -495,10 +514,10 @@ def _room(path: Path) -> Finding:
     files = os.statvfs(path)
     # Some file systems do not count files.
     if files.f_files and files.f_favail < _FEW_FILES:
-        return failed(f"Only {files.f_favail} further files fit on the disk of {path}.")
+        return failed(f"Only {files.f_favail} more files can be created on the disk of {path}.")
     usage = shutil.disk_usage(path)
     free, total = (f"{size / _GIB:.1f} GiB" for size in (usage.free, usage.total))
-    sentence = f"{free} of {total} are free at {path}."
+    sentence = f"{free} of {total} is free at {path}."
     if usage.free < _TOO_LITTLE:
         return failed(sentence)
     return warning(sentence) if usage.free < _LITTLE else ok(sentence)
@@ -507,7 +526,7 @@ def _room(path: Path) -> Finding:
 def check_backups(settings: Settings) -> Iterator[Finding]:
     """Check whether pg_dump is new enough for the server, which it needs for a backup."""
     if settings.uses_sqlite:
-        yield ok("`gatebell backup` needs no other program.")
+        yield ok("`gatebell backup` needs no other program for SQLite.")
         return
     with db.engine.connect() as connection:
         server = int((connection.dialect.server_version_info or (0,))[0])
@@ -517,13 +536,13 @@ def check_backups(settings: Settings) -> Iterator[Finding]:
     if is_shared:
         yield warning("`gatebell backup` needs an address of Postgres itself, without the pooler.")
     elif found is None:
-        yield warning("pg_dump is not in PATH: `gatebell backup` needs it, or --pg-dump.")
+        yield warning("pg_dump is not in PATH. `gatebell backup` needs it in PATH or in --pg-dump.")
     elif found < server:
         yield warning(
-            f"pg_dump {found} is older than Postgres {server}: `gatebell backup` needs a newer one."
+            f"pg_dump {found} is older than Postgres {server}. `gatebell backup` needs a newer one."
         )
     else:
-        yield ok(f"pg_dump {found} can make backups of Postgres {server}.")
+        yield ok(f"pg_dump {found} can back up Postgres {server}.")
 
 
 def check_last_backup(settings: Settings) -> Iterator[Finding]:
@@ -534,13 +553,13 @@ def check_last_backup(settings: Settings) -> Iterator[Finding]:
         ago = _words(moment - state.failed_at)
         yield failed(f"The last backup failed {ago} ago: {state.reason}")
     if state.succeeded_at is None:
-        yield warning("`gatebell backup` has made no backup of this database.")
+        yield warning("This database has never been backed up with `gatebell backup`.")
     elif state.is_overdue(moment):
         yield warning(f"The last backup was made {_words(moment - state.succeeded_at)} ago.")
     else:
         size = (state.bytes or 0) / _MIB
         ago = _words(moment - state.succeeded_at)
-        yield ok(f"The last backup was made {ago} ago and has {size:,.1f} MiB.")
+        yield ok(f"The last backup was made {ago} ago ({size:,.1f} MiB).")
 
 
 def check_git(settings: Settings) -> Iterator[Finding]:
@@ -548,9 +567,9 @@ def check_git(settings: Settings) -> Iterator[Finding]:
     del settings
     problem = git().problem()
     if problem:
-        yield warning(f"Git is {problem}: repositories cannot be served from this host.")
+        yield warning(f"Git is {problem}, so this host cannot serve repositories.")
     else:
-        yield ok("Git is there.")
+        yield ok("Git is installed.")
 
 
 _CHECKS = (

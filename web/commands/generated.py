@@ -32,6 +32,7 @@ from domain.core.types.base import (
 from domain.core.types.reading import read_body
 from domain.projects.access import follow_to_group
 from domain.projects.views import GroupView, ProjectView
+from web.commands.operator_help import help_for
 from web.commands.transaction import OPERATOR, holder_at, one_transaction, project_at
 from web.extensions import db
 from web.http.work import work
@@ -79,19 +80,23 @@ def command_of(
         done = _carry_out(act, unit, given)
         return {key if key and name == act.room else name: each for name, each in done.items()}
 
-    login: list[click.Parameter] = [click.Argument(["login"])] if is_for_user else []
+    login: list[click.Parameter] = []
+    if is_for_user:
+        login = [click.Argument(["login"], metavar="USER")]
     if user_option:
-        login = [click.Option(["login", user_option], required=True, help="User.")]
+        help_text = "User who becomes the owner."
+        login = [click.Option(["login", user_option], required=True, help=help_text)]
     params = [*login, *_params(act)]
     return click.Command(act.command, callback=run, params=params, help=_help_of(act))
 
 
 def _help_of(act: Action[Any, Any]) -> str:
+    summary = help_for(act.name) or act.summary
     if act.is_list:
-        return f"{act.summary} At most {_MOST_LISTED:,} are printed."
+        return f"{summary} At most {_MOST_LISTED:,} entries are printed."
     if act.command in {"change", "set"}:
-        return f"{act.summary} Omitted options keep their values."
-    return act.summary
+        return f"{summary} Omitted options keep their values."
+    return summary
 
 
 def work_for_user(login: str) -> Work:
@@ -112,7 +117,7 @@ def _params(act: Action[Any, Any]) -> Iterator[click.Parameter]:
         for name, field in act.takes.model_fields.items():
             is_hidden = act.is_list and (name in _OF_PAGES or "const" in _schema(field))
             if has_effect(field) and not is_hidden:
-                yield from _params_of(name, field)
+                yield from _params_of(name, field, words=help_for(act.name, name))
         yield from _of_pages(act.takes)
 
 
@@ -120,7 +125,7 @@ def _of_pages(takes: type[BaseModel]) -> Iterator[click.Option]:
     """Yield the option for further entries of a list."""
     if issubclass(takes, KeysetQuery):
         yield click.Option(
-            ["--cursor"], help="The value of next_cursor, for the entries that follow."
+            ["--cursor"], help="Value of next_cursor in the previous output, for the next entries."
         )
     if issubclass(takes, OffsetQuery):
         yield click.Option(
@@ -128,7 +133,7 @@ def _of_pages(takes: type[BaseModel]) -> Iterator[click.Option]:
             type=click.IntRange(1),
             default=1,
             show_default=True,
-            help=f"Number of the page; a page has {_MOST_LISTED:,} entries.",
+            help=f"Page number. A page has {_MOST_LISTED:,} entries.",
         )
 
 
@@ -143,16 +148,19 @@ def _variable(name: str, kind: type, *, is_last: bool) -> click.Argument:
     return click.Argument([name], metavar=f"NAME-OR-{word}")
 
 
-def _params_of(name: str, field: FieldInfo) -> Iterator[click.Parameter]:
-    """Yield the argument of a field, or its option and the flag that sends null instead."""
+def _params_of(name: str, field: FieldInfo, *, words: str) -> Iterator[click.Parameter]:
+    """Yield the argument of a field, or its option and the flag that sends null instead.
+
+    `words` replace the description of the field, if they are not empty.
+    """
     for each in field.metadata:
         if isinstance(each, Argument):
             yield click.Argument([name], required=field.is_required(), metavar=each.name)
             return
     said = _said(field)
-    yield _option(name, field, said)
+    yield _option(name, field, said, words=words)
     if said.null:
-        help_text = f"Instead of {said.words}."
+        help_text = f"Set no value, instead of {said.words}."
         yield click.Option([name + _NULL, said.null], is_flag=True, default=None, help=help_text)
 
 
@@ -160,7 +168,7 @@ def _said(field: FieldInfo) -> Option:
     return next((each for each in field.metadata if isinstance(each, Option)), _AS_NAMED)
 
 
-def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
+def _option(name: str, field: FieldInfo, said: Option, *, words: str) -> click.Option:
     schema = _schema(field)
     is_flag = schema.get("type") == "boolean"
     dashed = name.replace("_", "-")
@@ -177,14 +185,14 @@ def _option(name: str, field: FieldInfo, said: Option) -> click.Option:
         is_flag=True if is_flag and "/" not in word else None,
         multiple=is_many,
         type=None if is_flag else _type_of(schema["items"] if is_many else schema),
-        help=_help(field, is_many=is_many),
+        help=_help(field, words or field.description or "", is_many=is_many),
     )
 
 
-def _help(field: FieldInfo, *, is_many: bool) -> str | None:
+def _help(field: FieldInfo, words: str, *, is_many: bool) -> str | None:
     usual = field.default if isinstance(field.default, str | int) else None
     parts = (
-        (field.description or "").replace("`", ""),
+        words.replace("`", ""),
         "Can be repeated." if is_many else "",
         f"[default: {usual}]" if usual and usual is not True else "",
     )
@@ -249,7 +257,7 @@ def _sent(act: Action[Any, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     for name, field in (act.takes.model_fields if act.takes else {}).items():
         null, said = name + _NULL, _said(field)
         if null in sent and name in sent:
-            message = "Give either a value or the flag that stands for none, not both."
+            message = f"Use either '{said.words}' or '{said.null}', not both."
             raise click.UsageError(message)
         if sent.pop(null, None):
             sent[name] = None

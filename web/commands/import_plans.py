@@ -141,10 +141,10 @@ class _Places:
             return entry, holder
         owner = self.teams.get(team, team) if team else None
         reason = (
-            f"Its team {owner} has no project or group: use --team “{owner}=group/project”, or "
-            "--into."
+            f'Its team {owner} has no project or group. Use `--team "{owner}=PATH"` or '
+            "`--into PATH`."
             if owner
-            else "It belongs to no team: use --into."
+            else "It belongs to no team. Use `--into PATH`."
         )
         return _Entry(kind=kind, name=name, outcome=_Outcome.LEFT_OUT, notes=[reason]), None
 
@@ -176,7 +176,9 @@ def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) 
         project = places.of_integrations if isinstance(holder, GroupView) else holder
         if project is None:
             entry.outcome = _Outcome.LEFT_OUT
-            entry.notes.append("A group has no integrations: use --integrations group/project.")
+            entry.notes.append(
+                "Groups have no integrations. Use `--integrations GROUP/PROJECT`."
+            )
             continue
         entry.holder = project
         _import_integration(integration, project, entry)
@@ -240,13 +242,13 @@ class _People:
         if by_name is not None:
             if user.email:
                 entry.notes.append(
-                    f"Found by user name: the account has another e-mail address than {user.email}."
+                    f"Found by user name. The email address of the account is not {user.email}."
                 )
             return by_name
         if self.options.creates_users:
             return self._create(user, entry)
         entry.outcome = _Outcome.LEFT_OUT
-        entry.notes.append("No account has this e-mail address: use --create-users.")
+        entry.notes.append("No account has this email address. Use `--create-users`.")
         return None
 
     def _create(self, user: ImportedUser, entry: _Entry) -> UserView | None:
@@ -340,7 +342,7 @@ def _create_schedule(
     made = _create(entry, lambda: create_schedule(work(), holder, read_body(NewSchedule, given)))
     if made is not None:
         if not rotations:
-            entry.notes.append("It has no rotations: add some, or nobody is ever on call.")
+            entry.notes.append("It has no rotations, so nobody is on call. Add a rotation.")
         _override(schedule, made, holder, people, entry)
     return made
 
@@ -354,7 +356,7 @@ def _rotations(
         users = people.reachable(each.users, holder, missing)
         entry.notes += [f"{each.name}: {one}" for one in dict.fromkeys(missing)]
         if not users:
-            entry.notes.append(f"{each.name} is left out: none of its users can be on call.")
+            entry.notes.append(f"{each.name} is skipped because none of its users can be on call.")
             continue
         name = each.name[: LONGEST_NAME - 5]
         while name in names:
@@ -418,7 +420,7 @@ def _create_policy(
 ) -> None:
     entry.notes += policy.notes
     if policy.is_default and has_default:
-        entry.notes.append("There is another default policy: add a route to this one.")
+        entry.notes.append("Another policy is already the default. Add a route to this policy.")
     if not steps:
         entry.notes.append("None of its steps can be imported.")
     pause: dict[str, Any] = {}
@@ -452,10 +454,10 @@ def _steps(
             if schedule_id in usable:
                 targets.append(GivenTarget(type="schedule", id=schedule_id))
             else:
-                notes.append("its schedule is neither here nor in a group above.")
+                notes.append("its schedule is not in this project or group, or in a group above.")
         if step.after > LONGEST_DELAY:
             targets = []
-            notes.append("it is more than 24 hours after the alert.")
+            notes.append("its delay is longer than 24 hours.")
         if targets:
             takes_turns = step.takes_turns and len(targets) > 1
             steps.append(
@@ -464,7 +466,7 @@ def _steps(
                 )
             )
         else:
-            notes.append("the step is left out.")
+            notes.append("the step is skipped.")
         entry.notes += [f"Step {number}: {each}" for each in dict.fromkeys(notes)]
     return steps
 

@@ -17,7 +17,9 @@ from web.commands.import_plans import PeopleOptions, apply_plan, try_plan
 from web.commands.transaction import holder_at, one_transaction, project_at
 from web.services import now
 
-imports = AppGroup("import", help="Import users, schedules, policies and integrations.")
+imports = AppGroup(
+    "import", help="Import users, schedules, policies and integrations from other tools."
+)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -26,36 +28,38 @@ def _options(command: _Command) -> _Command:
     """Add the arguments of all imports to a command."""
     for decorate in (
         click.option(
-            "--dry-run", is_flag=True, help="Print what would be done, without changing anything."
+            "--dry-run", is_flag=True, help="Show the result of the import without storing it."
         ),
         click.option(
             "--add-members",
             is_flag=True,
-            help="Make existing accounts Developers of the projects and groups that page them.",
+            help="Give existing users the Developer role in the projects and groups that "
+            "page them.",
         ),
         click.option(
             "--create-users",
             is_flag=True,
-            help="Create missing accounts, as Developers of what pages them.",
+            help="Create missing users, with the Developer role in the projects and groups that "
+            "page them.",
         ),
         click.option(
             "--team",
             "teams",
             multiple=True,
             metavar="NAME=PATH",
-            help="The project or group for the objects of a team; can be repeated.",
+            help="Project or group for the objects of a team. Can be repeated.",
         ),
         click.option(
             "--integrations",
             metavar="GROUP/PROJECT",
-            help="The project for the integrations of what goes into groups.",
+            help="Project for the integrations of teams that are imported into groups.",
         ),
         click.option(
             "--into",
             "--project",
             "into",
             metavar="PATH",
-            help="The project or group for everything else.",
+            help="Project or group for all other objects.",
         ),
         click.argument("file", type=click.Path(exists=True, path_type=Path)),
     ):
@@ -67,7 +71,10 @@ def _options(command: _Command) -> _Command:
 @_options
 @one_transaction
 def grafana_oncall_command(**options: Any) -> dict[str, Any]:
-    """Import FILE with responses of Grafana OnCall's API: JSON, or a folder or zip of JSON."""
+    """Import responses of Grafana OnCall's API from FILE.
+
+    FILE is a JSON file, or a folder or zip archive of JSON files.
+    """
     return {"source": "grafana-oncall", **_run(read_grafana_oncall, **options)}
 
 
@@ -75,7 +82,10 @@ def grafana_oncall_command(**options: Any) -> dict[str, Any]:
 @_options
 @one_transaction
 def opsgenie_command(**options: Any) -> dict[str, Any]:
-    """Import FILE, a folder or zip written by opsgenie-configuration-backup."""
+    """Import a backup of Opsgenie from FILE.
+
+    FILE is a folder or zip archive that opsgenie-configuration-backup has written.
+    """
     return {"source": "opsgenie", **_run(read_opsgenie, **options)}
 
 
@@ -93,8 +103,8 @@ def _run(
     if into is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         raise InvalidError(
-            "Set the target: --into group/project, or --team NAME=group/project for a team. "
-            f"Teams of this export: {names}."
+            "The export needs a project or group. Use `--into PATH`, or `--team NAME=PATH` for "
+            f"each team. Teams of this export: {names}."
         )
     do = try_plan if dry_run else apply_plan
     return do(
@@ -113,6 +123,6 @@ def _of_team(text: str, plan: ImportPlan) -> tuple[str, Holder]:
     known = {each.lower() for each in plan.teams.values()}
     if not separator or name.strip().lower() not in known:
         names = ", ".join(sorted(plan.teams.values())) or "none"
-        message = f"--team {text}: write NAME=PATH. Teams of this export: {names}."
+        message = f'`--team` "{text}" is not NAME=PATH. Teams of this export: {names}.'
         raise InvalidError(message)
     return name.strip().lower(), holder_at(path.strip())

@@ -27,13 +27,13 @@ from web.services import now, reading
 #: rejected and not cut.
 _LONGEST_FILE = 1024 * 1024
 integrations = commands_of(
-    "integrations", f"{actions.__name__}:alert_integrations", "Alert integrations of projects."
+    "integrations", f"{actions.__name__}:alert_integrations", "Manage alert integrations."
 )
 integrations.add_command(command_of(list_labels))
 deliveries = commands_of(
     "deliveries",
     f"{delivery_actions.__name__}:alert_deliveries",
-    "What senders posted to alert integrations.",
+    "Show deliveries to alert integrations, or process them again.",
 )
 
 
@@ -45,11 +45,11 @@ deliveries = commands_of(
     type=click.Choice([each.key for each in GracePeriod]),
     default=GracePeriod.DAY.key,
     show_default=True,
-    help="How long the old key is accepted beside the new one.",
+    help="How long the old key stays valid.",
 )
 @one_transaction
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
-    """Create a new key for the integration ID of PROJECT and print it."""
+    """Reset the key of an integration and print the new key."""
     unit = work()
     rotation = KeyRotation(previous_key_expires_at=GracePeriod.of(overlap).until(unit.now))
     made = actions.rotate_key(unit, project_at(project), integration_id, rotation)
@@ -60,12 +60,15 @@ def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dic
 @click.argument("file", type=click.File("rb"))
 @one_transaction
 def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
-    """Detect the tool that sends the payload in FILE (- for stdin) and propose a mapping."""
+    """Detect the tool that sent the payload in FILE, and propose a mapping.
+
+    Use - for standard input.
+    """
     body = file.read(_LONGEST_FILE)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise InvalidError("The payload is not UTF-8.", field="sample") from error
+        raise InvalidError("`FILE` is not UTF-8.", field="sample") from error
     found = recognize(text, now=now(), reading=reading())
     return shown_recognition(found).model_dump(mode="json")
 
@@ -76,16 +79,16 @@ def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
 @click.argument("file", type=click.File("rb"))
 @one_transaction
 def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[str, Any]:
-    """Save the sample and the mapping in FILE (- for standard input) for the integration ID.
+    """Save a sample and a mapping for an integration.
 
-    FILE is JSON as “integrations recognize” prints it.
+    FILE contains the output of `gatebell integrations recognize`. Use - for standard input.
     """
     try:
         given = orjson.loads(file.read(_LONGEST_FILE))
     except orjson.JSONDecodeError as error:
-        raise InvalidError(f"The file is not JSON: {error}.", field="file") from error
+        raise InvalidError(f"`FILE` is not JSON: {error}.", field="file") from error
     if not isinstance(given, dict):
-        raise InvalidError("The file is not a JSON object.", field="file")
+        raise InvalidError("`FILE` is not a JSON object.", field="file")
     body = read_body(AlertMappingBody, given)
     saved = change_mapping(work(), project_at(project), integration_id, body)
     return saved.model_dump(mode="json")
@@ -94,14 +97,19 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
 @deliveries.command("replay")
 @click.argument("project")
 @click.argument("integration_id", metavar="INTEGRATION", type=click.IntRange(1, LARGEST_ID))
-@click.option("--last", help="Those that arrived in the last 30m, 2h, 1d12h …")
-@click.option("--since", help="Or those from then on, such as 2026-12-06T02:00:00Z.")
-@click.option("--until", help="Until then; by default until now.")
+@click.option("--last", help="Length of the period, such as 30m, 2h or 1d12h.")
+@click.option(
+    "--since", help="Start of the period, such as 2026-12-06T02:00:00Z, instead of --last."
+)
+@click.option("--until", help="End of the period. The default is now.")
 @one_transaction
 def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Store the rejected deliveries of a period once each, with the current mapping."""
+    """Process the rejected deliveries of a period again, with the current mapping.
+
+    Each delivery is stored at most once.
+    """
     found, end = project_at(project), _moment(until, "until") if until else now()
     begin = _begin(last, since, end)
     replayed: list[int] = []
@@ -118,13 +126,13 @@ def replay_deliveries_command(
 
 def _begin(last: str | None, since: str | None, end: datetime) -> datetime:
     if (last is None) == (since is None):
-        raise InvalidError("Give either --last or --since.", field="since")
+        raise InvalidError("Use either `--last` or `--since`.", field="since")
     if since is not None:
         return _moment(since, "since")
     try:
         return end - parse_duration(last or "", field="last")
     except OverflowError as error:
-        raise InvalidError("--last is too long.", field="last") from error
+        raise InvalidError("`--last` is too long.", field="last") from error
 
 
 def _moment(text: str, field: str) -> datetime:
@@ -133,7 +141,9 @@ def _moment(text: str, field: str) -> datetime:
         if moment.tzinfo is not None:
             return moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        message = f"“{text[:40]}” is not a time such as 2026-12-06T02:00:00Z."
+        message = (
+            f'`--{field}` "{text[:40]}" is not a time. Use a time such as 2026-12-06T02:00:00Z.'
+        )
         raise InvalidError(message, field=field) from error
     example = f"{moment.isoformat(timespec='seconds')}Z"
-    raise InvalidError(f"--{field} must have an offset, such as {example}.", field=field)
+    raise InvalidError(f"`--{field}` must have an offset, such as {example}.", field=field)

@@ -18,19 +18,19 @@ from web.extensions import db
 from web.outgoing.mail_server import mail_server, sender_of
 from web.services import now
 
-mail = AppGroup("mail", help="E-mail that the worker sends.")
+mail = AppGroup("mail", help="Test email, and show the state of the email queue.")
 
 
 @mail.command("test")
 @click.argument("address")
 @one_transaction
 def test_command(*, address: str) -> dict[str, Any]:
-    """Send a test message to ADDRESS and print the mail server's response."""
+    """Send a test email to ADDRESS."""
     settings = settings_now(session=db.session())
     # No lock is held while the server responds.
     db.session.rollback()
     if not settings.mail_url:
-        raise InvalidError("MAIL_URL is not set: no e-mail is sent.")
+        raise InvalidError("`MAIL_URL` is not set, so no email is sent.")
     server, sender = mail_server(settings.mail_url, settings.trusted_ca_file), sender_of(settings)
     try:
         with Mailer(server, sender) as mailer:
@@ -42,19 +42,24 @@ def test_command(*, address: str) -> dict[str, Any]:
 
 @mail.command("failure")
 @click.argument("unit")
-@click.option("--to", "addresses", multiple=True, help="Address; by default all administrators.")
+@click.option(
+    "--to",
+    "addresses",
+    multiple=True,
+    help="Recipient. The default is all administrators. Can be repeated.",
+)
 @one_transaction
 def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
-    """Send a message that UNIT of systemd failed, such as gatebell-backup.service.
+    """Send an email that the systemd unit UNIT has failed, such as gatebell-backup.service.
 
-    The message is sent immediately, since the worker itself may have failed.
+    The email is sent immediately, since the worker itself may have failed.
     """
     settings = settings_now(session=db.session())
     recipients = list(addresses) or list_administrator_addresses(session=db.session())
     # No lock is held while the server responds.
     db.session.rollback()
     if not settings.mail_url:
-        raise InvalidError("MAIL_URL is not set: no e-mail is sent.")
+        raise InvalidError("`MAIL_URL` is not set, so no email is sent.")
     server, sender = mail_server(settings.mail_url, settings.trusted_ca_file), sender_of(settings)
     for address in recipients:
         letter = _failure(address, unit, settings.instance_name)
@@ -69,7 +74,7 @@ def failure_command(*, unit: str, addresses: tuple[str, ...]) -> dict[str, Any]:
 @mail.command("status")
 @one_transaction
 def status_command() -> dict[str, Any]:
-    """Print how many messages are waiting, since when, and how many were given up."""
+    """Show the state of the email queue."""
     state = queue_state(session=db.session())
     oldest = state.oldest_at
     return {
@@ -89,7 +94,7 @@ def _failure(address: str, unit: str, instance_name: str) -> Message:
     host = gethostname()
     text = (
         f"{unit} failed on {host}.\n\n"
-        f"Read its log there: journalctl --unit {unit} --since -1h\n"
+        f"Read its log on that host: journalctl --unit {unit} --since -1h\n"
         "Then check the installation: gatebell doctor --output table\n"
     )
     return _letter(address, f"{instance_name}: {unit} failed on {host}", text)

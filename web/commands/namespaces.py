@@ -19,13 +19,13 @@ from web.commands.transaction import OPERATOR, one_transaction, project_at
 from web.extensions import db
 from web.http.work import work
 
-groups = commands_of("groups", group_actions.__name__, "Groups of projects.")
-projects = commands_of("projects", project_actions.__name__, "Projects.")
+groups = commands_of("groups", group_actions.__name__, "Manage groups.")
+projects = commands_of("projects", project_actions.__name__, "Manage projects.")
 projects.add_command(command_of(shares.share_project))
 projects.add_command(command_of(shares.unshare_project))
 _OWNER = click.option("--owner", help="User who becomes the owner.")
 _YES = click.option(
-    "--yes", is_flag=True, help="Delete. Without it, the command lists what would be deleted."
+    "--yes", is_flag=True, help="Confirm the deletion. Without it, only the contents are listed."
 )
 
 
@@ -47,15 +47,15 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
     type=click.Choice(VISIBILITIES),
     default="private",
     show_default=True,
-    help="Visibility: members, signed-in users, or everyone.",
+    help="Users who can see the project: members, signed-in users, or everyone.",
 )
 @_OWNER
 @one_transaction
 def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
-    """Create the project GROUP/NAME. The group must exist, or be the owner's name."""
+    """Create the project GROUP/NAME. GROUP must exist, or be the user name of the owner."""
     above, segment = _split(path)
     if not above:
-        raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
+        raise InvalidError("`GROUP/NAME` must contain a group.", field="path")
     holder = None if owner == above else _group(above).id
     new = NewProject(path=segment, namespace_id=holder, visibility=visibility)
     return project_actions.create_project(_work_for(owner), new).model_dump(mode="json")
@@ -66,7 +66,7 @@ def create_project_command(*, path: str, visibility: Any, owner: str | None) -> 
 @click.argument("parent", required=False)
 @one_transaction
 def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
-    """Move the group PATH into the group PARENT, or to the top level without PARENT."""
+    """Transfer the group PATH to the group PARENT, or to the top level without PARENT."""
     transfer = GroupTransfer(group_id=_group(parent).id if parent else None)
     return group_actions.transfer_group(work(), _group(path), transfer).model_dump(mode="json")
 
@@ -113,7 +113,7 @@ projects.add_command(
         "list",
         callback=list_projects,
         params=[
-            click.Option(["--group"], help="Only those in this group and below it."),
+            click.Option(["--group"], help="List only projects in this group and its subgroups."),
             *_list_projects.params,
         ],
         help=_list_projects.help,
@@ -131,7 +131,8 @@ def _add_former_paths(commands: click.Group, word: str) -> None:
         return {"path": holder.path, "former_paths": [each.path for each in found]}
 
     @commands.command(
-        "release-path", help=f"Let others use the former path FORMER of the {word} PATH."
+        "release-path",
+        help=f"Release the former path FORMER of the {word} PATH, so that it can be used again.",
     )
     @click.argument("path")
     @click.argument("former")
@@ -185,4 +186,4 @@ def _confirmed(holder: Holder, is_confirmed: object) -> Mapping[str, Any]:
     inside = ", ".join(
         f"{each.count:,} {each.word if each.count == 1 else each.plural}" for each in found
     )
-    raise InvalidError(f"{holder.path} has {inside or 'nothing in it'}. Add --yes to delete it.")
+    raise InvalidError(f"{holder.path} contains {inside or 'nothing'}. Use `--yes` to delete it.")

@@ -34,7 +34,7 @@ def _option() -> click.Option:
         # A unique name, because commands may have a parameter named output.
         ["--output", _PARAMETER],
         type=click.Choice(_FORMATS),
-        help="Print JSON, which is the default, or a table.",
+        help="Output format. The default is json.",
         expose_value=False,
         callback=_note,
     )

@@ -140,8 +140,8 @@ def _told(error: Exception) -> dict[str, str] | None:
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
-    For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add the same line with
-    zsh to ~/.zshrc after compinit. For fish, run `gatebell completion fish >
+    For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add `eval "$(gatebell
+    completion zsh)"` to ~/.zshrc after compinit. For fish, run `gatebell completion fish >
     ~/.config/fish/completions/gatebell.fish`.
     """
     found = get_completion_class(shell)

@@ -11,6 +11,6 @@ from web.services import services
 @click.command("prune")
 @with_appcontext
 def prune_command() -> None:
-    """Remove expired and deleted data now, and print the number of rows."""
+    """Remove expired and deleted data immediately, and print the number of removed rows."""
     settings = services().live_settings.environment
     print_answer({**prune_database(settings), **remove_from_database(settings)})

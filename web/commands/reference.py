@@ -37,8 +37,8 @@ This page is the reference of the program `gatebell`, for operators. It lists ev
 its arguments, options and defaults. It is generated from the commands by `make docs`.
 
 `gatebell COMMAND` works from any directory. `make run` installs it as `.venv/bin/gatebell`;
-`scripts/gatebell` is the same program. Commands use the database that the environment names, also
-while the service is running. So run them with the environment of the service:
+`scripts/gatebell` is the same program. Commands use the database in the environment variable
+`DATABASE_URL`, also while the service is running. Run them with the environment of the service:
 [Install](deployment.md) shows how to do that with systemd and in containers.
 
 ## Output and exit status
@@ -48,7 +48,7 @@ while the service is running. So run them with the environment of the service:
 - `--output table`, which every command accepts, prints a table instead. In tables, control
   characters are shown as `\\u…`, so that they cannot change the state of the terminal.
 - A list contains at most 1,000 entries. If there are more, the output has `total` or
-  `next_cursor`: pass `--page` or `--cursor` to get the next entries.
+  `next_cursor`. Use `--page` or `--cursor` to get the next entries.
 - On failure, the command prints `{"error": …}` to standard error and exits with status 1. Invalid
   arguments exit with status 2, and `help` in the output names the command that explains them.
 - `gatebell COMMAND --help` shows all arguments. `gatebell --version` shows the version and the

@@ -15,13 +15,16 @@ from web.extensions import db
 from web.registry import whole_configuration
 from web.services import now, services
 
-registry = AppGroup("registry", help="The container registry.")
+registry = AppGroup("registry", help="Configure the container registry.")
 registry.add_command(command_of(rotate_key))
 
 
 @registry.command("certificates")
 @click.option(
-    "--write", "file", type=click.Path(dir_okay=False, path_type=Path), help="File to write."
+    "--write",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write the certificates to.",
 )
 @one_transaction
 def certificates_command(*, file: Path | None) -> dict[str, Any]:
@@ -42,6 +45,6 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
 @registry.command("configuration")
 @one_transaction
 def configuration_command() -> dict[str, str]:
-    """Print a complete configuration, including the notification secret."""
+    """Print a complete configuration for the registry, including the notification secret."""
     ready = whole_configuration()
     return {"configuration": ready.text, "bundle": ready.bundle_url}

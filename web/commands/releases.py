@@ -20,7 +20,7 @@ from web.extensions import db
 from web.releases import rehearsal
 from web.services import now, services
 
-releases = AppGroup("releases", help="The release schedule.")
+releases = AppGroup("releases", help="Check which API calls a release breaks.")
 _BREAKS, _UNREADABLE = 1, 2
 _LARGEST_BYTES = 64 * 1024 * 1024
 _STDIN = "-"
@@ -53,18 +53,18 @@ def _release(_context: click.Context, _option: click.Parameter, text: str) -> Re
     default=str(NEWEST),
     show_default=True,
     callback=_release,
-    help="Last release to check for.",
+    help="Newest release to check.",
 )
 @click.option(
     "--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Output format."
 )
 @with_appcontext
 def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
-    """Check what breaks in a release, in traffic, documents and source code.
+    """Check traffic, documents and source code for API calls that a release breaks.
 
-    A directory is read recursively, - is standard input. The exit status is 0 if nothing breaks, 1
-    if something does, and 2 if a file cannot be read. In a directory, files whose content does not
-    match their names are skipped with a warning.
+    Directories are read recursively. Use - for standard input. The exit status is 0 if nothing
+    breaks, 1 if a call breaks, and 2 if a file cannot be read. In a directory, files whose content
+    does not match their names are skipped with a warning.
     """
     checked, is_unreadable = [], False
     for name, is_named in _files(files):
@@ -130,7 +130,7 @@ def _content(name: str) -> bytes:
 
 
 def _said(error: Exception) -> str:
-    return (error.strerror or "cannot be read") if isinstance(error, OSError) else str(error)
+    return (error.strerror or "Cannot be read") if isinstance(error, OSError) else str(error)
 
 
 def _page_of(change: Change) -> str:
@@ -144,13 +144,18 @@ releases.add_command(check_command)
 @releases.command("rehearse")
 @click.argument("release", callback=_release)
 @click.option(
-    "--format", "output", type=click.Choice(["json", "text"]), default="json", show_default=True
+    "--format",
+    "output",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    show_default=True,
+    help="Output format.",
 )
 @with_appcontext
 def rehearse_command(*, release: Release, output: str) -> None:
-    """List the calls that RELEASE would break and their consumers, based on recorded calls.
+    """List the recorded API calls that RELEASE breaks, with their consumers.
 
-    The exit status is 0 if nothing breaks, 1 if something does, and 2 for a wrong argument.
+    The exit status is 0 if nothing breaks, 1 if a call breaks, and 2 for an invalid argument.
     """
     session = db.session()
     found = rehearsal.rehearse(release, settings_now(session=session), session=session, now=now())

@@ -17,7 +17,7 @@ from web.services import git
 
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
-repositories = AppGroup("repositories", help="Git repositories.")
+repositories = AppGroup("repositories", help="Check, back up and restore Git repositories.")
 
 
 def _found() -> tuple[Git, tuple[KeptRepository, ...]]:
@@ -41,7 +41,7 @@ def list_command() -> dict[str, Any]:
 @repositories.command("check")
 @one_transaction
 def check_command() -> dict[str, Any]:
-    """Check every object of every repository, and list directories without a project."""
+    """Check every object of every repository, and list directories that belong to no project."""
     own, kept = _found()
     there = [each for each in kept if each.exists]
     faults = {each.project_path: maintenance.fault_of(own, each) for each in there}
@@ -66,7 +66,10 @@ def backup_command(*, directory: Path) -> dict[str, Any]:
 @click.argument("directory", type=_DIRECTORY)
 @one_transaction
 def restore_command(*, directory: Path) -> dict[str, Any]:
-    """Restore the repositories of a backup in DIRECTORY that have no branch yet."""
+    """Restore repositories from a backup in DIRECTORY.
+
+    Repositories that already have branches stay unchanged.
+    """
     own, kept = _found()
     return dict(maintenance.restore(own, kept, directory))
 

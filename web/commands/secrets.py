@@ -11,7 +11,7 @@ from web.commands.transaction import one_transaction, with_any_key
 from web.extensions import db
 from web.services import now, services
 
-secrets = AppGroup("secrets", help="Rotation of the secret key.")
+secrets = AppGroup("secrets", help="Rotate the secret key.")
 
 
 @secrets.command("status")
@@ -32,7 +32,7 @@ def status_command() -> dict[str, Any]:
 @secrets.command("reencrypt")
 @one_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must have this key."""
+    """Re-encrypt the data of older keys with SECRET_KEY. Every host must have this key."""
     session, keyring = db.session(), services().keyring
     seen = rotation(keyring, session=session, now=now())
     if ignorant := seen.hosts_without(keyring.fingerprints[0]):
@@ -45,7 +45,7 @@ def reencrypt_command() -> dict[str, Any]:
 @secrets.command("forget")
 @with_any_key
 def forget_command() -> dict[str, Any]:
-    """Discard lost keys and continue with SECRET_KEY. Data of the lost keys is void."""
+    """Discard lost keys and continue with SECRET_KEY. Data of the lost keys becomes unusable."""
     session, keyring = db.session(), services().keyring
     gone = forget_missing_keys(keyring, session=session)
     record_use(keyring, session=session, now=now())
@@ -68,28 +68,29 @@ def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
 def _next_step(seen: Rotation) -> str:
     newest, *others = seen.keyring.fingerprints
     ignorant = [
-        f"{host} must know {each}"
+        f"{host} needs {each}"
         for each in (newest, *others)
         for host in seen.hosts_without(each)
     ]
     writing = [name for each in others for name in seen.hosts_writing_with(each)]
     was_swapped = not seen.used.isdisjoint(others)
     steps = (
-        (ignorant, f"Wait: {', '.join(ignorant)}."),
+        (ignorant, f"Wait until every host has every key: {', '.join(ignorant)}."),
         (
             not others,
-            "There is one key. To change it, add a new one to SECRET_KEY_FALLBACKS on every host.",
+            "There is one key. To rotate it, add a new key to SECRET_KEY_FALLBACKS on every host.",
         ),
         (
             not was_swapped,
-            "Every host has every key: swap the new one and SECRET_KEY, one host after another.",
+            "Every host has every key. Swap the new key and SECRET_KEY on one host after another.",
         ),
-        (writing, f"Wait: {', '.join(writing)} must write with {newest}."),
+        (writing, f"Wait until these hosts write with {newest}: {', '.join(writing)}."),
         (any(seen.encrypted.values()), "Run `gatebell secrets reencrypt`."),
         (
             any(seen.hashed.values()),
-            "Keep SECRET_KEY_FALLBACKS: without it what hashed_with_older counts would be void.",
+            "Keep SECRET_KEY_FALLBACKS. Without it, the credentials in hashed_with_older would "
+            "become invalid.",
         ),
     )
-    done = "SECRET_KEY_FALLBACKS is no longer needed: remove it on every host."
+    done = "SECRET_KEY_FALLBACKS is no longer needed. Remove it on every host."
     return next((sentence for applies, sentence in steps if applies), done)

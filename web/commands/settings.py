@@ -24,7 +24,7 @@ from web.services import now, services
 from web.settings.reader import SettingsError, changeable, read_change
 from web.settings.stored import stored_settings
 
-instance_settings = AppGroup("settings", help="Settings of the installation.")
+instance_settings = AppGroup("settings", help="Manage the settings of the installation.")
 _CHANGED = "changed"
 _ORIGINS = {
     ValueSource.DEFAULT: "default",
@@ -42,7 +42,8 @@ _YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """Set NAME to VALUE for all processes. docs/settings.md lists the names.
 
-    Before a change of RELEASE, the command prints which calls break, and prompts at a terminal.
+    Before RELEASE is changed, the command prints the calls that break. At a terminal, it prompts
+    for confirmation.
     """
     read_change(name, value)
     told = _tell_of_release(name, value, is_agreed=yes)
@@ -56,7 +57,8 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
 def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
     """Reset NAME to the value of the environment or to its default.
 
-    Before a change of RELEASE, the command prints which calls break, and prompts at a terminal.
+    Before RELEASE is changed, the command prints the calls that break. At a terminal, it prompts
+    for confirmation.
     """
     at_start = services().live_settings.environment.release
     told = _tell_of_release(name, at_start, is_agreed=yes)
@@ -83,7 +85,7 @@ def show_setting_command(*, name: str) -> dict[str, Any]:
         if view.name == name.lower():
             allowed, about = view.allowed_in_words, view.doc
             return {**_shown(section, view), "allowed": allowed, "about": about}
-    raise SettingsError(f"{name} is not a setting; docs/settings.md lists them.")
+    raise SettingsError(f"{name} is not a setting. docs/settings.md lists all settings.")
 
 
 def _views() -> Iterator[tuple[str, SettingView]]:

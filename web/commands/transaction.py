@@ -68,7 +68,7 @@ def with_any_key(command: Command) -> Command:
             db.session.commit()
         except DataError:
             _refuse(
-                "A value is too long, or contains something that cannot be stored, such as NUL."
+                "A value is too long, or contains a character that cannot be stored, such as NUL."
             )
         except (DomainError, SettingsError, ValueError) as error:
             _refuse(str(error))
@@ -94,7 +94,7 @@ def holder_at(path: str) -> Holder:
         return project_at(path)
     with suppress(NotFoundError):
         return follow_to_group(path, OPERATOR, session=db.session())
-    message = f"Group or project “{path}” not found."
+    message = f'Group or project "{path}" not found.'
     raise NotFoundError(message)
 
 
@@ -102,7 +102,7 @@ def sentence_about(error: Exception) -> str | None:
     """Return an error message without secrets, or None for an internal error."""
     if isinstance(error, DBAPIError):
         reason = without_secrets(str(error.orig).strip().partition("\n")[0])
-        return f"The database cannot be used, or `make migrate` was not run: {reason}"
+        return f"The database cannot be used, or was not migrated with `make migrate`: {reason}"
     if isinstance(error, SettingsError | CannotStartError | DomainError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

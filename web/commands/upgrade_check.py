@@ -36,10 +36,11 @@ Row = Mapping[str, Any]
 @click.command("upgrade-check")
 @with_appcontext
 def upgrade_check() -> None:
-    """List what an upgrade to this release turns off, before the migration.
+    """List what stops working after an upgrade to this release.
 
-    Run it with the code and the environment of the new release. It only reads the database, whose
-    schema may belong to an earlier release. The exit status is 1 if something is listed.
+    Run the command before the migration, with the code and the environment of the new release. It
+    only reads the database, whose schema may belong to an earlier release. The exit status is 1 if
+    something is listed.
     """
     settings = services().live_settings.environment
     with reasons_in_a_sentence(), db.engine.connect() as connection:
@@ -52,8 +53,8 @@ def upgrade_check() -> None:
 def _schema(connection: Connection) -> Iterator[Effect]:
     """Yield the reason why this release cannot use the database at all."""
     sentences = {
-        SchemaState.TOO_OLD: f"Upgrade the database with {FIRST_RELEASE} first.",
-        SchemaState.TOO_NEW: "A newer release has migrated the database.",
+        SchemaState.TOO_OLD: f"Upgrade the database with release {FIRST_RELEASE} first.",
+        SchemaState.TOO_NEW: "A newer release has migrated the database. Use that release.",
     }
     if said := sentences.get(schema_state(connection)):
         yield Effect("database", said)
@@ -121,7 +122,7 @@ def _checked(subject: str, check: Callable[[], object]) -> Iterator[Effect]:
     except UndecipherableError:
         yield Effect(subject, "It cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS.")
     except InvalidError as error:
-        yield Effect(subject, f"It works no more after the upgrade. {error}")
+        yield Effect(subject, f"It stops working after the upgrade. {error}")
 
 
 def _check_url(read_url: Callable[[], str], networks: str) -> None:

@@ -21,7 +21,7 @@ from web.extensions import db
 from web.http.work import work
 from web.services import settings
 
-users = AppGroup("users", help="User accounts.")
+users = AppGroup("users", help="Manage user accounts.")
 #: Maximum page size of a list.
 _MOST = 1_000
 #: Fields that make tables too wide.
@@ -47,10 +47,14 @@ for each in (
 
 @users.command("create")
 @click.argument("username", metavar="NAME")
-@click.option("--email", required=True, help="E-mail address.")
-@click.option("--display-name", "name", default="", help="Display name; otherwise the user name.")
+@click.option("--email", required=True, help="Email address.")
+@click.option(
+    "--display-name", "name", default="", help="Display name. The default is the user name."
+)
 @click.option("--admin", is_flag=True, help="Make the user an administrator.")
-@click.option("--verified", "skip_confirmation", is_flag=True, help="Vouch for the e-mail address.")
+@click.option(
+    "--verified", "skip_confirmation", is_flag=True, help="Mark the email address as verified."
+)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @one_transaction
 def create_user_command(*, password_stdin: bool, **given: Any) -> dict[str, Any]:
@@ -65,15 +69,15 @@ def create_user_command(*, password_stdin: bool, **given: Any) -> dict[str, Any]
 
 @users.command("verify")
 @click.argument("name", required=False)
-@click.option("--all", "all_users", is_flag=True, help="Vouch for the addresses of all users.")
+@click.option("--all", "all_users", is_flag=True, help="Verify the addresses of all users.")
 @one_transaction
 def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
-    """Mark the email address of the user NAME, or of all users with --all, as verified.
+    """Mark the email address of the user NAME as verified, or the addresses of all users.
 
     Applications then receive the address as verified.
     """
     if (name is None) != all_users:
-        raise InvalidError("Give the name of a user, or --all.")
+        raise InvalidError("Use either `NAME` or `--all`.")
     if name is None:
         return {"verified": vouch_for_all(work())}
     user = get_user(name, session=db.session())
@@ -82,9 +86,19 @@ def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
 
 
 @users.command("list")
-@click.option("--group", type=click.Choice(tuple(GROUPS)), default="people", show_default=True)
-@click.option("--search", default="", help="Search user names, names and e-mail addresses.")
-@click.option("--before", type=click.IntRange(1), help="Start below this id: the value of `next`.")
+@click.option(
+    "--group",
+    type=click.Choice(tuple(GROUPS)),
+    default="people",
+    show_default=True,
+    help="Group of accounts.",
+)
+@click.option("--search", default="", help="Words in user names, names and email addresses.")
+@click.option(
+    "--before",
+    type=click.IntRange(1),
+    help="List only accounts with smaller ids. Use the value of next in the previous output.",
+)
 @one_transaction
 def list_users_command(*, group: str, search: str, before: int | None) -> dict[str, Any]:
     """List accounts, newest first."""

@@ -39,10 +39,12 @@ def is_too_much(lead_ms: int | None) -> bool:
 def in_words(lead_ms: int) -> str:
     """Return a sentence about the difference."""
     where = "ahead of" if lead_ms > 0 else "behind"
-    return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's."
+    return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's clock."
 
 
 def warn_of_lead(lead_ms: int | None) -> None:
     """Log a warning if the clocks differ too much."""
     if lead_ms is not None and is_too_much(lead_ms):
-        _log.warning(in_words(lead_ms), extra={"clock_lead_ms": lead_ms})
+        _log.warning(
+            in_words(lead_ms), extra={"event": "clock.out_of_sync", "clock_lead_ms": lead_ms}
+        )

@@ -126,7 +126,10 @@ class _Waiting:
         if monotonic() - self._since > _PATIENCE_SECONDS:
             raise MigrationBlockedError(_blocked(reached, others))
         told = {"after": reached, "others": others, "pause": self._seconds}
-        _log.warning("a migration waits for locks of others, and tries again", extra=told)
+        _log.warning(
+            "Migration was blocked by the locks of other transactions; it is retried.",
+            extra={"event": "migration.blocked", **told},
+        )
         sleep(self._seconds)
         self._seconds = min(self._seconds * 1.5, _LONGEST_PAUSE_SECONDS)
 
@@ -153,9 +156,9 @@ def _in_words(row: Any) -> str:
 def _blocked(reached: str, others: list[str]) -> str:
     who = f": {'; '.join(others)}" if others else ""
     return (
-        f"The migration after {reached} could not change its tables for "
-        f"{_PATIENCE_SECONDS // 60} minutes, because others use them without a pause{who}. End "
-        "their transactions or wait for their end, and migrate again; what was done so far stays."
+        f"The migration after {reached} could not lock its tables within "
+        f"{_PATIENCE_SECONDS // 60} minutes, because other transactions use them{who}. End these "
+        "transactions or wait for their end, and migrate again. Completed migrations are kept."
     )
 
 
@@ -165,8 +168,8 @@ def _warn_of_long_transactions(engine: Engine) -> None:
     long = [_in_words(row) for row in rows if (row.seconds or 0) >= _LONG_SECONDS]
     if long:
         _log.warning(
-            "others have used tables for long: migrations may wait until they end",
-            extra={"others": long},
+            "Long transactions were found; migrations may have to wait until they end.",
+            extra={"event": "migration.long_transactions_found", "others": long},
         )
 
 
@@ -187,7 +190,10 @@ def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
         is_told = False
         while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), lock):
             if not is_told:
-                _log.warning("another program migrates the database: this one waits for it")
+                _log.warning(
+                    "Migration was already started by another program; this program waits.",
+                    extra={"event": "migration.already_running"},
+                )
             is_told = True
             sleep(_POLL_SECONDS)
         yield

@@ -67,10 +67,10 @@ def _print_first_administrator(first: Credentials) -> None:
     Other outputs may be logged, and logs must not contain the password.
     """
     if sys.stdout.isatty():
-        say(f"The first administrator is {first.username}, the password {first.password}")
-        say(f"It is shown only once, and stored in {first.path} until it is changed.")
+        say(f"The first administrator is {first.username}. The password is {first.password}")
+        say(f"It is shown only once, and is stored in {first.path} until it is changed.")
     else:
-        say(f"The first administrator is {first.username}, the password is in {first.path}")
+        say(f"The first administrator is {first.username}. The password is in {first.path}")
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:

@@ -20,7 +20,6 @@ from web.database.sessions import open_unlimited_engine, set_session_defaults
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-_NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
 #: Release whose tables the first migration creates. No other release upgrades older schemas.
 FIRST_RELEASE = "0.1.0"
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
@@ -63,7 +62,13 @@ def migrate(settings: Settings) -> None:
             shape = schema_state(connection)
             refuse_incompatible(shape, connection)
             if shape is SchemaState.NEWER:
-                _log.warning(_NEWER, _revision(connection), newest_known_revision())
+                _log.warning(
+                    "Database was migrated by a newer release (%s) to a schema that this release "
+                    "(%s) supports.",
+                    _revision(connection),
+                    newest_known_revision(),
+                    extra={"event": "schema.newer"},
+                )
         if shape is SchemaState.OLDER:
             run_beside_traffic(engine, partial(_move, revision=newest_known_revision()), _revision)
 
@@ -76,7 +81,7 @@ def move_to(settings: Settings, revision: str) -> None:
     """
     if not is_known_revision(revision):
         raise UnknownRevisionError(
-            f"{revision} is not a migration; the newest is {newest_known_revision()}."
+            f"{revision} is not a migration. The newest migration is {newest_known_revision()}."
         )
     with _migrating(settings) as engine:
         with engine.connect() as connection:
@@ -138,15 +143,15 @@ def refuse_incompatible(shape: SchemaState, connection: Connection) -> None:
     if shape is SchemaState.TOO_NEW:
         found, oldest = _revision(connection), _oldest_supported(connection)
         raise IncompatibleSchemaError(
-            f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
-            f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
-            "newer release."
+            f"DATABASE_URL: a newer release has migrated the database to {found}. This requires a "
+            f"release with migration {oldest}, but the newest migration of this release is "
+            f"{newest_known_revision()}. Start a newer release."
         )
     if shape is SchemaState.TOO_OLD:
         raise IncompatibleSchemaError(
-            f"DATABASE_URL: the database is at migration {_revision(connection)}, and this release "
-            f"upgrades from {min(_known_revisions())} on, where {FIRST_RELEASE} ends. Upgrade with "
-            f"release {FIRST_RELEASE} first, then with this one."
+            f"DATABASE_URL: the database is at migration {_revision(connection)}, but this release "
+            f"only upgrades from migration {min(_known_revisions())} (release {FIRST_RELEASE}). "
+            f"Upgrade with release {FIRST_RELEASE} first, then with this release."
         )
 
 

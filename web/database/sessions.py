@@ -35,22 +35,22 @@ _HOW = (
 _CLIENT_CHECK_MS = 1_000
 _UNDECLARED = (
     "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
-    "statements and locks. Set DATABASE_POOLER=transaction, or let it pool sessions "
-    "(PgBouncer: pool_mode=session)."
+    "statements and locks. Set DATABASE_POOLER=transaction, or configure the pooler to pool "
+    "sessions (PgBouncer: pool_mode=session)."
 )
 _SHARED = (
-    "DATABASE_URL: a pooler shares connections between transactions, and migrations and backups "
-    "need a session of their own. Use an address of Postgres itself for them."
+    "DATABASE_URL: a pooler shares connections between transactions, but migrations and backups "
+    "need their own session. Use an address of Postgres itself for them."
 )
 _REFUSES_OPTIONS = (
-    "DATABASE_URL: the pooler refuses the parameters that a session begins with. Set "
+    "DATABASE_URL: the pooler rejects the startup parameters of sessions. Set "
     "DATABASE_POOLER=transaction (docs/scaling-out.md)."
 )
 _WRONG_DEFAULTS = (
-    "DATABASE_URL: sessions of {role} begin with statement_timeout={timeout} and timezone={zone}, "
-    "and need at most {limit} and UTC. Run `make migrate` as {role} with "
-    "DATABASE_POOLER=transaction and an address of Postgres itself, which sets both, and let the "
-    "pooler connect anew (PgBouncer: RECONNECT)."
+    "DATABASE_URL: sessions of {role} start with statement_timeout={timeout} and timezone={zone}, "
+    "but need at most {limit} and UTC. Run `make migrate` as {role} with "
+    "DATABASE_POOLER=transaction and an address of Postgres itself, which sets both. Then let the "
+    "pooler reconnect (PgBouncer: RECONNECT)."
 )
 
 

@@ -178,7 +178,10 @@ def _keep_on(file: Path) -> None:
         try:
             shorten_wal(file)
         except sqlite3.Error as error:  # full disk or locked: retried later
-            _log.warning("the log of SQLite stays long", extra={"reason": str(error)})
+            _log.warning(
+                "Write-ahead log of SQLite was not truncated; the worker retries.",
+                extra={"event": "sqlite.wal_truncation_failed", "reason": str(error)},
+            )
         sleep(_PAUSE_SECONDS)
 
 

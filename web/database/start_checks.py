@@ -30,7 +30,7 @@ _NOT_MIGRATED = (
     "DATABASE_URL: the database has an older schema than this release needs. Run `make migrate` "
 )
 _WHEN_OFF = "(MIGRATE_ON_START is off)."
-_WHEN_POOLED = "with an address of Postgres itself: a pooler shares the connection of this one."
+_WHEN_POOLED = "with an address of Postgres itself, because a pooler shares connections."
 #: Errors whose text is a sentence for users.
 _REASONS = (
     *(IncompatibleSchemaError, MigrationBlockedError),
@@ -104,11 +104,11 @@ def check_if_available(settings: Settings) -> None:
             shape = schema_state(connection)
             refuse_incompatible(shape, connection)
         if shape is SchemaState.OLDER:
-            _log.warning(_not_migrated(settings))
+            _log.warning(_not_migrated(settings), extra={"event": "start.schema_outdated"})
         else:
             register_secret_key(settings)
     except DatabaseUnavailableError as error:
-        _log.warning(str(error))
+        _log.warning(str(error), extra={"event": "start.database_unavailable"})
 
 
 @contextmanager

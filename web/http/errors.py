@@ -342,7 +342,7 @@ def _answer_http(error: HTTPException) -> Response:
     error = _corrected(error)
     status = error.code or 500
     if status == HTTPStatus.SERVICE_UNAVAILABLE:  # deadline exceeded; the log shows where
-        _log.error("a request took too long", exc_info=error)
+        _log.error("Request timed out.", exc_info=error, extra={"event": "request.timed_out"})
     if error.response is not None:
         return make_response(error.response)
     kept = {k: value for k, value in error.get_headers() if k in {"Allow", "Retry-After"}}
@@ -382,7 +382,14 @@ def _answer_database(error: SQLAlchemyError) -> Response:
         return _answer(400, "A value contains a character that cannot be stored, such as NUL.", {})
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
         return _answer_unknown(error)
-    _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
+    _log.error(
+        "Request failed because of a database error.",
+        extra={
+            "event": "request.database_error",
+            "kind": type(error).__name__,
+            "reason": _reason(error),
+        },
+    )
     return _answer(503, None, {"Retry-After": str(_DATABASE_RETRY_AFTER)})
 
 
@@ -399,7 +406,11 @@ def _answer_unknown(error: Exception) -> Response:
         # The commit failed, or the page of another error could not be rendered.
         return _answer_database(original)
     g.asks_no_database = True
-    _log.error("unexpected error", exc_info=original)
+    _log.error(
+        "Request failed because of an unexpected error.",
+        exc_info=original,
+        extra={"event": "request.failed"},
+    )
     return _answer(500, None, {})
 
 

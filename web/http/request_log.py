@@ -19,6 +19,8 @@ from web.metrics import count_request
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.request")
+_MESSAGE = "Request completed."
+_EVENT = "request.completed"
 _Write = Callable[[dict[str, Any]], None]
 
 
@@ -64,13 +66,13 @@ def _end(response: Response, *, write: _Write) -> Response:
 
 
 def _write(fields: dict[str, Any]) -> None:
-    _log.info("request", extra=fields)
+    _log.info(_MESSAGE, extra={"event": _EVENT, **fields})
 
 
 def _write_json(fields: dict[str, Any]) -> None:
     """Write the line directly, since creating a log record takes three times as long."""
     moment = system_clock().isoformat()
-    said = {"time": moment, "level": "INFO", "logger": _log.name, "message": "request"}
-    line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
+    said = {"time": moment, "level": "INFO", "logger": _log.name, "message": _MESSAGE}
+    line = json_line({**said, "event": _EVENT, **fields, "request_id": g.get("request_id", "")})
     with suppress(OSError, ValueError):  # a full or closed log must not make the request fail
         sys.stderr.write(f"{line}\n")

@@ -170,9 +170,14 @@ class AlertChanges(Job):
         with Session(self.engine) as session, session.begin():
             postpone(change, type(error).__name__, session=session, now=self.clock())
         _log.error(
-            "a change of an alert was not handled, trying again later",
+            "Alert change was not processed; the worker retries.",
             exc_info=error,
-            extra={"follower": follower.value, "alert_id": change.alert_id, "tries": change.tries},
+            extra={
+                "event": "alert_change.processing_failed",
+                "follower": follower.value,
+                "alert_id": change.alert_id,
+                "tries": change.tries,
+            },
         )
 
 
@@ -227,7 +232,10 @@ class AlertBatches(Job):
         except DBAPIError:
             raise  # the database is unavailable or busy; the next run retries
         except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
-            _batch_log.exception("a change of many alerts was given up")
+            _batch_log.exception(
+                "Bulk change of alerts failed; the rest of it was canceled.",
+                extra={"event": "alert_batch.failed"},
+            )
             with Session(self.engine) as session, session.begin():
                 give_up(session=session)
             return True

@@ -45,7 +45,9 @@ def _write(session: Session) -> None:
     for each, said in waiting:
         # Events of a rolled-back savepoint were never stored.
         if inspect(each).persistent:
-            _audit_log.info("audit event", extra=said)
+            _audit_log.info(
+                "Audit event was stored.", extra={"event": "audit.event_stored", **said}
+            )
 
 
 def _is_watched_command() -> bool:

@@ -68,8 +68,16 @@ class BackchannelLogout(Job):
                 return True
             will_retry = postpone(ended, session=session, now=self.clock())
         fields = {"application": ended.application_uid, "reason": problem, "tries": ended.tries}
-        what = "trying again later" if will_retry else "given up"
-        _log.warning("an application was not told of a sign-out, %s", what, extra=fields)
+        if will_retry:
+            _log.warning(
+                "Logout notification of an application failed; the worker retries.",
+                extra={"event": "backchannel_logout.attempt_failed", **fields},
+            )
+        else:
+            _log.warning(
+                "Logout notification of an application failed permanently.",
+                extra={"event": "backchannel_logout.failed", **fields},
+            )
         return False
 
     def _send(self, ended: EndedSession, client: OutgoingClient) -> str | None:

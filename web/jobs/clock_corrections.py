@@ -48,8 +48,8 @@ class ClockCorrections(Job):
             note_wrong_clock(session=session, now=now)
         seconds = {"set_back_seconds": round(set_back.total_seconds(), 1)} if set_back else {}
         _log.warning(
-            "the clock was set back, or ran ahead: what waited for such times is due now",
-            extra={**seconds, **found},
+            "Stored times in the future were corrected after a clock error.",
+            extra={"event": "clock.times_corrected", **seconds, **found},
         )
         return 0
 

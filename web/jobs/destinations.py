@@ -52,6 +52,8 @@ class DestinationWorker(Job):
     #: Kind of the destinations, and their logger.
     kind: ClassVar[DestinationKind[Any, Any, Any]]
     log: ClassVar[logging.Logger]
+    #: First part of the keys of log lines, which is also the destination's name in their fields.
+    subject: ClassVar[str]
     #: Maximum number of destinations served at the same time.
     MOST_AT_ONCE: ClassVar[int] = 64
 
@@ -118,7 +120,11 @@ class DestinationWorker(Job):
         except SQLAlchemyError as error:
             # The claim expires. A message that was sent but not recorded is sent again.
             said = self._about(claim, reason=type(error).__name__)
-            self.log.warning("%s interrupted", self.kind.noun, extra=said)
+            self.log.warning(
+                "%s delivery was interrupted because the database was unavailable.",
+                self.kind.message_noun.capitalize(),
+                extra={"event": f"{self.subject}.delivery_interrupted", **said},
+            )
         finally:
             client.close()
 
@@ -159,16 +165,27 @@ class DestinationWorker(Job):
         if failure is None:
             return
         if failure.sets_aside:
-            self.log.error("%s set aside", self.kind.message_noun, extra=self._about(claim))
+            self.log.error(
+                "%s was rejected repeatedly; later messages are sent before it.",
+                self.kind.message_noun.capitalize(),
+                extra={"event": f"{self.subject}.message_set_aside", **self._about(claim)},
+            )
         said = self._about(claim, reason=made.problem, failures=failure.failures)
         if self.clock() - failure.failing_since >= FAILING_AFTER:
-            self.log.error("%s failing", self.kind.noun, extra=said)
+            self.log.error(
+                "%s deliveries have failed for a day; the worker retries.",
+                self.kind.noun.capitalize(),
+                extra={"event": f"{self.subject}.failing", **said},
+            )
         else:
-            text = "%s not delivered, trying again later"
-            self.log.warning(text, self.kind.message_noun, extra=said)
+            self.log.warning(
+                "%s delivery failed; the worker retries.",
+                self.kind.message_noun.capitalize(),
+                extra={"event": f"{self.subject}.delivery_failed", **said},
+            )
 
     def _about(self, claim: Claim, **more: object) -> dict[str, object]:
-        return {f"{self.kind.noun.replace(' ', '_')}_id": claim.destination_id, **more}
+        return {f"{self.subject}_id": claim.destination_id, **more}
 
 
 class AuditStreaming(DestinationWorker):
@@ -178,6 +195,7 @@ class AuditStreaming(DestinationWorker):
     due = AUDIT_STREAMS.due
     kind = AUDIT_STREAMS
     log = logging.getLogger("gatebell.audit_streams")
+    subject = "audit_stream"
 
 
 def queue_changes(
@@ -200,6 +218,7 @@ class WebhookDeliveries(DestinationWorker):
     due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOKS.due)
     kind = WEBHOOKS
     log = logging.getLogger("gatebell.webhooks")
+    subject = "webhook"
 
     def run_due(self) -> int:
         """Queue messages about incidents and send everything that is due."""
@@ -242,4 +261,8 @@ class WebhookDeliveries(DestinationWorker):
         with Session(self.engine) as session, session.begin():
             for change_id in taken:
                 postpone_incident_change(change_id, session=session, now=self.clock())
-        self.log.error("a change of an incident was not queued", exc_info=error)
+        self.log.error(
+            "Incident change was not queued for webhooks; the worker retries.",
+            exc_info=error,
+            extra={"event": "webhook.queueing_failed"},
+        )

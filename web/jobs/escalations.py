@@ -132,6 +132,9 @@ class Escalations(Job):
             return sum(self._take([each]) for each in ids)
         with Session(self.engine) as session, session.begin():
             lifecycle.postpone(ids[0], session=session, now=self.clock())
-        extra = {"escalation_id": ids[0]}
-        _log.error("a step was not taken, trying again later", exc_info=error, extra=extra)
+        _log.error(
+            "Escalation step failed; the worker retries.",
+            exc_info=error,
+            extra={"event": "escalation.step_failed", "escalation_id": ids[0]},
+        )
         return 1

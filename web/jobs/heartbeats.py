@@ -58,7 +58,10 @@ class Heartbeats(Job):
             if is_of_database(error):
                 raise  # a database error does not mean that the heartbeat is faulty
             # A failing heartbeat must not delay the others.
-            _log.exception("a heartbeat was not settled", extra={"heartbeat_id": heartbeat_id})
+            _log.exception(
+                "Heartbeat evaluation failed; the worker retries.",
+                extra={"event": "heartbeat.evaluation_failed", "heartbeat_id": heartbeat_id},
+            )
             until = self.clock() + _AFTER_FAILURE
             postpone(heartbeat_id, connection=self._kept, until=until)
             return 0

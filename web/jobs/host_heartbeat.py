@@ -34,7 +34,10 @@ def _beat_on(settings: Settings, name: str, pause: Callable[[float], None] = sle
             beat(settings, name)
             pause(REPORT_INTERVAL.total_seconds())
         except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
-            _log.debug("nobody heard of this host", extra={"reason": type(error).__name__})
+            _log.debug(
+                "Host report was not stored.",
+                extra={"event": "host.report_not_stored", "reason": type(error).__name__},
+            )
             pause(_AFTER_FAILURE_SECONDS)
 
 

@@ -49,8 +49,12 @@ def check_identities(settings: Settings) -> None:
             except ProviderError as error:
                 session.rollback()
                 _log.warning(
-                    "an identity was not checked",
-                    extra={"identity": identity_id, "reason": error.reason},
+                    "Identity check at a provider failed; the worker retries.",
+                    extra={
+                        "event": "identity.check_failed",
+                        "identity": identity_id,
+                        "reason": error.reason,
+                    },
                 )
                 if isinstance(error, ProviderAwayError):
                     away.add(provider_id)

@@ -104,7 +104,10 @@ def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
         sign = ExpirySettings(**_sign(current), ahead=ahead)
         written = queue_expiry_notices(sign, session=session, now=clock())
     if written:
-        _log.info("mail queued", extra={"count": written})
+        _log.info(
+            "Emails about expiring tokens were queued.",
+            extra={"event": "mail.queued", "count": written},
+        )
     return written
 
 
@@ -210,7 +213,10 @@ def _send_next(
     if claimed is None:
         return False
     if isinstance(claimed, UnreadableMessage):
-        _log.error("mail given up", extra={"mail_id": claimed.id, "reason": claimed.reason})
+        _log.error(
+            "Email delivery failed permanently.",
+            extra={"event": "mail.failed", "mail_id": claimed.id, "reason": claimed.reason},
+        )
         return True
     message = claimed
     try:
@@ -220,7 +226,10 @@ def _send_next(
         return None if isinstance(error, MailServerUnavailableError) else True
     with Session(engine) as session, session.begin():
         record_sent(message, session=session, keyring=keyring, now=clock())
-    _log.info("mail sent", extra={"mail_id": message.id, "tries": message.tries})
+    _log.info(
+        "Email was sent.",
+        extra={"event": "mail.sent", "mail_id": message.id, "tries": message.tries},
+    )
     return True
 
 
@@ -238,7 +247,10 @@ def _is_cancelled(
         return True
     record_rejection(message, f"cancelled: {why.reason}", session=session, keyring=keyring)
     tell_again_of_others(message.about or {}, session=session, now=now)
-    _log.info("mail cancelled", extra={"mail_id": message.id, "reason": why.reason})
+    _log.info(
+        "Email was canceled.",
+        extra={"event": "mail.canceled", "mail_id": message.id, "reason": why.reason},
+    )
     return True
 
 
@@ -257,6 +269,11 @@ def _record_failure(
             )
     fields = {"mail_id": message.id, "tries": message.tries, "reason": reason}
     if will_retry:
-        _log.warning("mail not sent, trying again later", extra=fields)
+        _log.warning(
+            "Email delivery failed; the worker retries.",
+            extra={"event": "mail.attempt_failed", **fields},
+        )
     else:
-        _log.error("mail given up", extra=fields)
+        _log.error(
+            "Email delivery failed permanently.", extra={"event": "mail.failed", **fields}
+        )

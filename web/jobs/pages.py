@@ -332,9 +332,16 @@ class Paging(Job):
         try:
             did_well = self._send_waiting(claim, settings)
         except SQLAlchemyError as error:  # the claim expires
-            _log.warning("pages interrupted", extra=_about(claim, reason=type(error).__name__))
+            said = _about(claim, reason=type(error).__name__)
+            _log.warning(
+                "Page delivery was interrupted because the database was unavailable.",
+                extra={"event": "page.interrupted", **said},
+            )
         except Exception as error:  # noqa: BLE001 - it would be raised again and again
-            _log.exception("a page could not be sent", extra=_about(claim))
+            _log.exception(
+                "Page delivery failed because of an unexpected error; the worker retries.",
+                extra={"event": "page.unexpected_error", **_about(claim)},
+            )
             problem = Problem(f"an error of this service ({type(error).__name__})")
             with suppress(SQLAlchemyError):
                 self._note_failure(claim, problem, settings)
@@ -386,7 +393,8 @@ class Paging(Job):
             except SQLAlchemyError:
                 if self.is_stopped.wait(_NOTING_SECONDS):
                     raise
-        _log.info("page sent", extra=_about(claim, messages=len(delivery.message_ids)))
+        said = _about(claim, messages=len(delivery.message_ids))
+        _log.info("Page was sent.", extra={"event": "page.sent", **said})
 
     def _note_failure(
         self, claim: Claim, problem: Problem, settings: Settings, delivery: Delivery | None = None
@@ -404,9 +412,12 @@ class Paging(Job):
             )
         said = _about(claim, reason=problem.reason)
         if given_up:
-            _log.error("page given up", extra=said)
+            _log.error("Page delivery failed permanently.", extra={"event": "page.failed", **said})
         else:
-            _log.warning("page not sent, trying again later", extra=said)
+            _log.warning(
+                "Page delivery failed; the worker retries.",
+                extra={"event": "page.attempt_failed", **said},
+            )
 
     def _in_transaction(self, work: Callable[[Session], None]) -> None:
         with Session(self.engine) as session, session.begin():

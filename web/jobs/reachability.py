@@ -15,6 +15,8 @@ from domain.core.hosts import MARK_INTERVAL, mark
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.hosts")
+_NOT_RECORDED = "Reachability of this web process was not recorded."
+_EVENT = "host.reachability_not_recorded"
 
 
 def start_marks(settings: Settings, connections: KeptConnection, *, began_at: datetime) -> None:
@@ -52,9 +54,10 @@ class Marks:
             try:
                 self.make()
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
-                _log.debug("no mark made", extra={"reason": type(error).__name__})
+                reason = type(error).__name__
+                _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
             except Exception:  # noqa: BLE001 - without marks, heartbeats would wait for good
-                _log.exception("no mark made")
+                _log.exception(_NOT_RECORDED, extra={"event": _EVENT})
             pause(MARK_INTERVAL.total_seconds())
 
     def make(self) -> None:
@@ -68,4 +71,7 @@ class Marks:
         self._began_at = None
         if over is not None and over.ended_at is not None:
             said = {"from": written(over.began_at), "until": written(over.ended_at)}
-            _log.info("no request could arrive", extra=said)
+            _log.info(
+                "Outage ended in which no web server could receive requests.",
+                extra={"event": "host.outage_ended", **said},
+            )

@@ -47,7 +47,10 @@ def pack_repositories(settings: Settings) -> None:
     left = remove_leftovers(own.root, older_than=system_clock().timestamp() - _DAY)
     packed = pack_pushed(own)
     if packed or left:
-        _log.info("repositories packed", extra={"packed": packed, "leftovers": left})
+        _log.info(
+            "Repositories were packed, or leftover files were removed.",
+            extra={"event": "git.repositories_packed", "packed": packed, "leftovers": left},
+        )
 
 
 def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> int:
@@ -76,7 +79,10 @@ def _carry_out(
         record_failure(removal, str(error), session=session, now=clock())
         session.commit()
         fields = {"removal_id": removal.id, "failures": removal.failures + 1, "reason": str(error)}
-        _registry_log.warning("registry removal failed, trying again later", extra=fields)
+        _registry_log.warning(
+            "Registry removal failed; the worker retries.",
+            extra={"event": "registry.removal_failed", **fields},
+        )
         return False
     if is_done:
         finish(removal, session=session)

@@ -45,7 +45,7 @@ def run_prune(settings: Settings, *, kept: KeptDeliveries) -> None:
     """Prune the database and log what was removed."""
     removed = prune_database(settings, kept=kept)
     if any(removed.values()):
-        _log.info("pruned", extra=removed)
+        _log.info("Expired data was removed.", extra={"event": "prune.completed", **removed})
 
 
 def let_alerts_follow_monitors(settings: Settings) -> None:
@@ -107,7 +107,10 @@ def _prune_audit_log(current: Settings, session: Session, between: Between) -> d
     waiting_since = now - timedelta(days=current.audit_stream_keep_days)
     dropped = drop_old_entries(session=session, before=waiting_since, now=now, between=between)
     if dropped:
-        _audit_log.error("audit events given up for a destination", extra={"count": dropped})
+        _audit_log.error(
+            "Audit events were dropped because a destination did not accept them in time.",
+            extra={"event": "audit_stream.events_dropped", "count": dropped},
+        )
     orphans = remove_orphans(session=session, between=between)
     between()
     key = audit_key(session=session, keyring=_keyring(current), now=now)
@@ -123,7 +126,10 @@ def _prune_webhooks(current: Settings, session: Session, between: Between) -> di
     now = system_clock()
     given_up = give_up_old(session=session, now=now, between=between)
     if given_up:
-        _webhook_log.error("webhook deliveries given up", extra={"count": given_up})
+        _webhook_log.error(
+            "Webhook deliveries were canceled because they waited too long.",
+            extra={"event": "webhook.deliveries_canceled", "count": given_up},
+        )
     before = now - timedelta(days=current.webhook_delivery_keep_days)
     between()
     return {"webhook_deliveries": prune_log(before=before, session=session, between=between)}
@@ -140,7 +146,7 @@ def encrypt_stored(settings: Settings, *, clock: Clock = system_clock) -> dict[s
             between=session.commit,
         )
     if any(done.values()):
-        _log.info("stored secrets encrypted", extra=done)
+        _log.info("Stored secrets were encrypted.", extra={"event": "secrets.encrypted", **done})
     return done
 
 
@@ -154,7 +160,10 @@ def pause_ended_webhooks(settings: Settings, *, clock: Clock = system_clock) -> 
         unconfirmed = unconfirm_ended(session=session, now=clock())
     if paused or unconfirmed:
         counts = {"webhooks": paused, "contacts": unconfirmed}
-        _webhook_log.info("webhooks and contacts ended with their application", extra=counts)
+        _webhook_log.info(
+            "Webhooks and contacts were disabled because their application lost access.",
+            extra={"event": "application.access_ended", **counts},
+        )
     return paused + unconfirmed
 
 
@@ -176,7 +185,10 @@ def deactivate_idle_accounts(settings: Settings, *, clock: Clock = system_clock)
         )
         done = idle.settle()
     if any(done.values()):
-        _log.info("idle accounts", extra=done)
+        _log.info(
+            "Idle accounts were notified or deactivated.",
+            extra={"event": "accounts.idle_processed", **done},
+        )
     return done
 
 
@@ -184,7 +196,10 @@ def run_deletions(settings: Settings) -> None:
     """Remove the data of deleted groups and projects, and log how many there were."""
     removed = remove_from_database(settings)
     if any(removed.values()):
-        _deletion_log.info("removed what was deleted", extra=removed)
+        _deletion_log.info(
+            "Data of deleted projects and groups was removed.",
+            extra={"event": "deletion.completed", **removed},
+        )
 
 
 def remove_from_database(settings: Settings, *, clock: Clock = system_clock) -> dict[str, int]:
@@ -227,7 +242,7 @@ def _seal(session: Session, key: bytes) -> None:
     made = seal_events(session=session, key=key, now=system_clock(), between=session.commit)
     if made:
         said = {"head": str(head_of(made[-1])), "events": sum(each.event_count for each in made)}
-        _audit_log.info("audit events sealed", extra=said)
+        _audit_log.info("Audit events were sealed.", extra={"event": "audit.events_sealed", **said})
 
 
 def _keyring(settings: Settings) -> Keyring:

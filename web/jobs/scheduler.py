@@ -182,9 +182,16 @@ class Job(ABC):
         except _OUTAGES as error:
             if gave_way(error):  # the other side of the deadlock has continued
                 return 1
-            _log.debug("nothing done", extra={"job": self.name, "reason": type(error).__name__})
+            _log.debug(
+                "Job stopped because the database was unavailable.",
+                extra={
+                    "event": "job.interrupted",
+                    "job": self.name,
+                    "reason": type(error).__name__,
+                },
+            )
         except Exception as error:  # noqa: BLE001 - what fails today may work later
-            _log.exception("a job of the worker failed", extra={"job": self.name})
+            _log.exception("Job failed.", extra={"event": "job.failed", "job": self.name})
             self._record_failure(type(error).__name__)
         return None
 
@@ -297,7 +304,7 @@ class Scheduler:
                 self._tell_of_outage(error)
                 pause = _AFTER_FAILURE_SECONDS
             except Exception:  # noqa: BLE001 - without it, nobody would be paged
-                _log.exception("the scheduler failed")
+                _log.exception("Scheduler failed.", extra={"event": "worker.scheduler_failed"})
                 pause = _AFTER_FAILURE_SECONDS
             self._has_news.wait(pause)
             self._has_news.clear()
@@ -324,6 +331,9 @@ class Scheduler:
         if monotonic() - self._told_of_outage_at >= _OUTAGE_TOLD_EVERY_SECONDS:
             self._told_of_outage_at = monotonic()
             _log.error(
-                "nothing is done: the database is unavailable",
-                extra={"reason": type(error).__name__},
+                "No jobs were started because the database was unavailable.",
+                extra={
+                    "event": "worker.database_unavailable",
+                    "reason": type(error).__name__,
+                },
             )

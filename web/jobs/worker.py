@@ -145,7 +145,7 @@ def main(*, is_first: bool = False) -> None:
         if is_first:
             prepare(settings)
             # The web server waits for this message.
-            sd_notify("STATUS=the database is prepared", _log)
+            sd_notify("STATUS=The database is prepared.", _log)
             _begin_anew_after_migrating()
         else:
             check_if_available(settings)
@@ -158,7 +158,7 @@ def main(*, is_first: bool = False) -> None:
         start_pulse(settings, "worker")
         start_wal_truncation(settings)
         with Scheduler(jobs_of(settings), settings) as scheduler:
-            _log.info("the worker has started")
+            _log.info("Worker started.", extra={"event": "worker.started"})
             _show_life(partial(scheduler.hanging, longest_seconds=_LONGEST_LOOK_SECONDS))
 
 
@@ -181,7 +181,10 @@ def _show_life(hanging: Callable[[], Sequence[str]]) -> None:
     while not (found := hanging()):
         sd_notify("WATCHDOG=1", _log)
         sleep(_SIGNS_OF_LIFE_EVERY_SECONDS)
-    _log.error("a job of the worker hangs: it shows no further sign of life", extra={"job": found})
+    _log.error(
+        "Job hung; the worker no longer notifies its supervisor.",
+        extra={"event": "job.hung", "job": found},
+    )
     while True:
         sleep(_SIGNS_OF_LIFE_EVERY_SECONDS)
 

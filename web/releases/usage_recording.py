@@ -206,7 +206,10 @@ class CallFlusher:
                     store_counted(part, session=session)
                 stored += len(part)
         except SQLAlchemyError as error:  # locked, full, unavailable or not migrated
-            _log.warning("calls not stored yet", extra={"reason": type(error).__name__})
+            _log.warning(
+                "API usage could not be stored; the next attempt includes it.",
+                extra={"event": "api_usage.not_stored", "reason": type(error).__name__},
+            )
         finally:
             engine.dispose()
         self._counter.give_back(calls[stored:])

@@ -271,9 +271,19 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             return
         status = _status_of(exc)
         if status is HTTPStatus.INTERNAL_SERVER_ERROR:
-            self.log.error("Error handling request", exc_info=exc)
+            self.log.error(
+                "Request could not be read because of an unexpected error.",
+                exc_info=exc,
+                extra={"event": "server.request_failed"},
+            )
         else:
-            self.log.info("%s for %s: %s", status.value, (addr or [""])[0], type(exc).__name__)
+            self.log.info(
+                "Request from %s was rejected with status %s: %s.",
+                (addr or [""])[0],
+                status.value,
+                type(exc).__name__,
+                extra={"event": "server.request_rejected"},
+            )
         refusal = self._page_for(exc) or _refusal(status)
         with suppress(OSError):
             client.sendall(refusal)
@@ -289,7 +299,10 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         try:
             page = find_page(target.decode("ascii"))
         except Exception:
-            self.log.exception("there is no page for a URL that is too long")
+            self.log.exception(
+                "Error page for an overlong URL could not be created.",
+                extra={"event": "server.error_page_failed"},
+            )
             return None
         return None if page is None else _written(page)
 
@@ -314,7 +327,11 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self.notify()
             gevent.sleep(0.05)
         if len(self._connections):
-            self.log.warning("%d requests did not end in time", len(self._connections))
+            self.log.warning(
+                "Shutdown ended %d requests that were not completed in time.",
+                len(self._connections),
+                extra={"event": "server.requests_canceled"},
+            )
             self._connections.kill(timeout=1)
 
     def _has_buffered_data(self, client: Any, last: Any) -> bool:
@@ -338,7 +355,12 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
                 secured = certificate.context.wrap_socket(client, server_side=True)
         except OSError as error:
             reason = handshake_failure(error)
-            self.log.info("No TLS connection with %s: %s", (address or [""])[0], reason)
+            self.log.info(
+                "TLS handshake with %s failed: %s.",
+                (address or [""])[0],
+                reason,
+                extra={"event": "tls.handshake_failed"},
+            )
             return
         finally:
             del self._handshakes[own]
@@ -375,8 +397,10 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         if monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = monotonic()
             self.log.warning(
-                "nearly all %d connections are taken: those that wait longest are closed",
+                "Limit of %d client connections was nearly reached; the longest waiting "
+                "connections are closed.",
                 self.worker_connections,
+                extra={"event": "server.connections_nearly_exhausted"},
             )
 
     def _wait_for_data(self, client: Any, seconds: float) -> None:

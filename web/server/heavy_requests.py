@@ -334,7 +334,10 @@ class HeavyProcess:
         except (ConnectionResetError, BrokenPipeError):
             pass  # the client or its web process is gone
         except Exception:
-            self._worker.log.exception("a heavy request was not answered")
+            self._worker.log.exception(
+                "Heavy request failed because of an unexpected error.",
+                extra={"event": "server.heavy_request_failed"},
+            )
         finally:
             messages.close()
 

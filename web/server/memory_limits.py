@@ -46,8 +46,8 @@ def memory_warning(settings: Settings) -> str | None:
         return None
     advice = "" if settings.profile == "small" else ", or set PROFILE=small"
     return (
-        f"This host has {limit} MiB of memory for the service, which needs {needed} MiB with its "
-        f"settings: the system may kill processes. Provide more memory{advice}."
+        f"This host has {limit} MiB of memory for the service, but the service needs {needed} MiB "
+        f"with its settings. The system may kill processes. Provide more memory{advice}."
     )
 
 

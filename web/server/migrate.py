@@ -32,7 +32,7 @@ def main(revision: str | None = None) -> None:
 
 def _revision_in(arguments: list[str]) -> str | None:
     parser = ArgumentParser(prog="python -m web.server.migrate")
-    parser.add_argument("--to", metavar="REVISION", help="a migration, such as 0067")
+    parser.add_argument("--to", metavar="REVISION", help="target migration, such as 0067")
     found: str | None = parser.parse_args(arguments).to
     return found
 

@@ -99,7 +99,7 @@ def _check_that_the_port_is_free(settings: Settings) -> None:
             sleep(0.1)
     except OSError as error:
         if error.errno == EADDRINUSE:
-            raise _PortError(f"PORT: {endpoint} is in use; choose another one.") from error
+            raise _PortError(f"PORT: {endpoint} is in use. Choose another port.") from error
         reason = error.strerror
         raise _PortError(f"HOST, PORT: cannot listen on {endpoint}: {reason}.") from error
 

@@ -180,7 +180,8 @@ class _Run:
         """Kill the program and its children if it shows no sign of life."""
         if self.process is not None and monotonic() > self._due_at:
             _log.error(
-                "a process shows no sign of life: it is killed", extra={"program": self.name}
+                "Process did not report in time and was killed.",
+                extra={"event": "supervisor.process_hung", "program": self.name},
             )
             self._due_at = float("inf")
             with suppress(ProcessLookupError):
@@ -201,7 +202,10 @@ class _Run:
         if self._has_run_for_long():
             self._pause = _FIRST_PAUSE_SECONDS
         told = {"program": self.name, "status": self.process.returncode, "pause": self._pause}
-        _log.error("a process ended by itself and is started again after a pause", extra=told)
+        _log.error(
+            "Process exited unexpectedly; it is restarted after a pause.",
+            extra={"event": "supervisor.process_exited", **told},
+        )
         self.process = None
         self.starts_at = monotonic() + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
@@ -250,8 +254,10 @@ class Supervisor:
         ended = self._wait_for_an_end()
         has_said_why = ended is not None and ended.cannot_start() and ended.is_wrong_setting()
         if ended and not has_said_why:
-            told = {"program": ended.name}
-            _log.critical("a process ended by itself: all are stopped", extra=told)
+            _log.critical(
+                "Process exited unexpectedly; all processes are stopped.",
+                extra={"event": "supervisor.stopping", "program": ended.name},
+            )
         statuses = self._stop()
         self._watchdog.close()
         signal.set_wakeup_fd(-1)

@@ -55,8 +55,8 @@ class ServerCertificate:
         """Return a warning if the certificate expires soon or has expired, or None."""
         if now < self.warning_at:
             return None
-        verb = "expires" if now < self.expires_at else "has expired"
-        return f"the TLS certificate {verb} on {self.expires_at:%Y-%m-%d at %H:%M} UTC"
+        verb = "expires" if now < self.expires_at else "expired"
+        return f"The TLS certificate {verb} on {self.expires_at:%Y-%m-%d at %H:%M} UTC."
 
 
 def check_server_certificate(
@@ -72,7 +72,7 @@ def check_server_certificate(
     _check_time(leaf, now)
     key = load_private_key(key_pem)
     if _encoded(leaf.public_key()) != _encoded(key.public_key()):
-        raise RefusedCertificateError("The private key does not belong to the certificate.")
+        raise RefusedCertificateError("The private key does not match the certificate.")
     expires_at = leaf.not_valid_after_utc
     life = expires_at - leaf.not_valid_before_utc
     return ServerCertificate(
@@ -101,7 +101,7 @@ def _check_signed_key(certificate: Certificate) -> None:
         raise RefusedCertificateError("The key of the certificate must be RSA, EC or Ed25519.")
     is_root = certificate.issuer == certificate.subject  # its signature proves nothing
     if not is_root and isinstance(certificate.signature_hash_algorithm, SHA1 | MD5):
-        raise RefusedCertificateError("The certificate is signed with the weak SHA-1 or MD5.")
+        raise RefusedCertificateError("The signature of the certificate uses weak SHA-1 or MD5.")
 
 
 def _check_time(leaf: Certificate, now: datetime) -> None:
@@ -210,7 +210,7 @@ class ServedCertificate:
         if self.facts.covers(host):
             return None
         named = ", ".join(self.facts.hosts) or "no host"
-        return f"The TLS certificate is for {named}, and not for {host} of BASE_URL."
+        return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
     def refresh(self) -> None:
         """Load changed files if they are valid; otherwise keep the old ones and log the reason."""
@@ -222,19 +222,25 @@ class ServedCertificate:
             self.facts, self.context = self._read()
         except CertificateFilesError as error:
             self.problem = str(error)
-            _log.error("the renewed TLS certificate was refused", extra={"reason": str(error)})
+            _log.error(
+                "Renewed TLS certificate was rejected; the old one stays in use.",
+                extra={"event": "tls.certificate_rejected", "reason": str(error)},
+            )
         else:
             self.problem = None
             self._next_warning = 0.0
-            fields = {"expires_at": self.expires_at.isoformat()}
-            _log.info("the renewed TLS certificate is in use", extra=fields)
+            expires_at = self.expires_at.isoformat()
+            _log.info(
+                "Renewed TLS certificate was loaded.",
+                extra={"event": "tls.certificate_renewed", "expires_at": expires_at},
+            )
 
     def warn(self) -> None:
         """Log once a day that the certificate expires soon or has expired."""
         moment = system_clock().timestamp()
         if moment >= self._next_warning and (warning := self.expiry_warning()):
             self._next_warning = moment + _DAY_SECONDS
-            _log.warning(warning)
+            _log.warning(warning, extra={"event": "tls.certificate_expiring"})
 
     def _signature(self) -> tuple[object, ...]:
         """Return a value that changes when one of the files does."""
@@ -279,8 +285,12 @@ def open_certificate(settings: Settings) -> ServedCertificate | None:
     host = urlsplit(settings.base_url).hostname or ""
     if not found.facts.covers(host):
         _log.warning(
-            "the TLS certificate is not for the host of BASE_URL",
-            extra={"host": host, "hosts": list(found.facts.hosts)},
+            "TLS certificate does not cover the host of BASE_URL.",
+            extra={
+                "event": "tls.certificate_host_mismatch",
+                "host": host,
+                "hosts": list(found.facts.hosts),
+            },
         )
     return found
 
@@ -308,9 +318,9 @@ _FAILURES = {
     "NO_SHARED_CIPHER": "the client offers no strong cipher suite",
     "UNEXPECTED_EOF_WHILE_READING": "the client closed the connection",
     "TLSV1_ALERT_UNKNOWN_CA": "the client does not trust the certificate",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "the client refuses the certificate",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the client refuses the certificate",
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the client finds the certificate expired",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the client rejected the certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the client rejected the certificate",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the client considers the certificate expired",
 }
 
 

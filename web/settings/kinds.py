@@ -185,8 +185,8 @@ def base_url() -> Kind[str]:
     return Kind(
         read,
         "an http or https URL without user name, query or fragment (https://host/path); "
-        "a path has letters, digits, dots, dashes, underscores and tildes, and does not begin "
-        "like a path of the service",
+        "the path can contain letters, digits, dots, dashes, underscores and tildes, and must not "
+        "begin like a path of the service",
     )
 
 
@@ -199,7 +199,7 @@ def origin() -> Kind[str]:
             raise ValueError(text)
         return url
 
-    return Kind(read, "an http or https URL with a host and perhaps a port, and nothing else")
+    return Kind(read, "an http or https URL with only a host and an optional port")
 
 
 def directory() -> Kind[Path]:
@@ -236,7 +236,7 @@ def authorities_file() -> Kind[Path | None]:
             raise ValueError(text) from error
         return path
 
-    allowed = "the path of a readable PEM file with certificates whose keys are not weak"
+    allowed = "the path of a readable PEM file with certificates that have strong keys"
     return Kind(read, allowed, is_path=True)
 
 
@@ -272,7 +272,7 @@ def database_url() -> Kind[str]:
     return Kind(
         read,
         "sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ / : ? # % in user "
-        "and password percent-encoded; several hosts are separated by commas",
+        "and password percent-encoded, and several hosts separated by commas",
     )
 
 
@@ -367,7 +367,7 @@ def rate_from_release() -> Kind[str]:
 
     return Kind(
         read,
-        f"{rate().allowed}, or one with its first release, such as 600/minute from 18.0",
+        f"{rate().allowed}, optionally with its first release, such as 600/minute from 18.0",
         may_be_empty=True,
         empty_turns_off=True,
     )
@@ -394,10 +394,7 @@ def counter_storage() -> Kind[str]:
             raise ValueError(text) from error
         except Exception as error:
             # The client of a cluster connects immediately and raises its own errors.
-            message = (
-                f"This store has to answer at the start, and did not ({type(error).__name__})."
-            )
-            raise WrongPartError(message) from error
+            raise WrongPartError(f"The store is unreachable ({type(error).__name__}).") from error
         return text
 
     return Kind(
@@ -446,7 +443,7 @@ def mail_url() -> Kind[str]:
         _ = parts.port  # raises ValueError if it is not a port number
         return text
 
-    return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…, with or without a user")
+    return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…; the user is optional")
 
 
 def mail_address() -> Kind[str]:
@@ -458,7 +455,7 @@ def mail_address() -> Kind[str]:
             raise ValueError(text)
         return text
 
-    return Kind(read, "an e-mail address such as gatebell@example.com")
+    return Kind(read, "an email address such as gatebell@example.com")
 
 
 def email_domains() -> Kind[str]:

@@ -96,7 +96,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 def _check_tls(values: Mapping[str, Any]) -> None:
     if ("tls_certificate" in values) != ("tls_key" in values):
-        raise SettingsError("TLS_CERTIFICATE and TLS_KEY belong together; one of them is missing.")
+        raise SettingsError("TLS_CERTIFICATE and TLS_KEY must be set together.")
     if "tls_certificate" in values and values.get("base_url", "").startswith("http:"):
         raise SettingsError("BASE_URL must begin with https: because TLS_CERTIFICATE is set.")
 
@@ -131,10 +131,11 @@ def changeable(name: str) -> Field[Any]:
     by_name = {each.name: each for each in fields(Settings)}
     found = by_name.get(name.lower())
     if found is None:
-        raise SettingsError(f"{name} is not a setting; docs/settings.md lists them.")
+        raise SettingsError(f"{name} is not a setting. docs/settings.md lists all settings.")
     if about(found).source is not Source.LIVE:
         raise SettingsError(
-            f"{name.upper()} is only read from the environment when the service starts."
+            f"{name.upper()} is only read from the environment when the service starts. Set it "
+            "there and restart the service."
         )
     return found
 
@@ -143,7 +144,7 @@ def misspelt_in_environment() -> tuple[str, ...]:
     """Return a text for each environment variable that looks like a setting but is ignored."""
     return (
         *(
-            f"{name} is not a setting; did you mean {meant}?"
+            f"{name} is not a setting. Did you mean {meant}?"
             for name, meant in _misspelt(os.environ)
         ),
         *(
@@ -225,9 +226,9 @@ def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:
     if not file_name:
         return text
     if about(each).kind.is_path:
-        raise SettingsError(f"{variable}_FILE is not a setting: set {variable} to the path itself.")
+        raise SettingsError(f"{variable}_FILE is not a setting. Set {variable} to the path itself.")
     if text:
-        raise SettingsError(f"{variable} and {variable}_FILE are both set; keep one of them.")
+        raise SettingsError(f"{variable} and {variable}_FILE are both set. Remove one of them.")
     try:
         found = Path(file_name).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
@@ -266,7 +267,7 @@ def _make_ready(instance_path: Path) -> None:
         reason = f"{instance_path} cannot be created ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be a directory: {reason}.") from error
     if not os.access(instance_path, os.W_OK | os.X_OK):
-        raise SettingsError(f"INSTANCE_PATH must be writable: {instance_path} is not.")
+        raise SettingsError(f"INSTANCE_PATH must be writable, but {instance_path} is not.")
 
 
 def _own_secret_key(database_url: str, instance_path: Path) -> str:
@@ -277,11 +278,11 @@ def _own_secret_key(database_url: str, instance_path: Path) -> str:
     if not database_url.startswith("sqlite"):
         former = instance_path / "secret_key"
         raise SettingsError(
-            "SECRET_KEY must be set with Postgres, to the same value on every host: "
+            "SECRET_KEY must be set with Postgres, to the same value on every host. "
             + (
-                f"SECRET_KEY_FILE={former} keeps the one that this host has generated before."
+                f"Set SECRET_KEY_FILE={former} to keep the key that this host generated before."
                 if former.exists()
-                else "`openssl rand -hex 32` makes one."
+                else "Create a key with `openssl rand -hex 32`."
             )
         )
     return _kept_secret_key(instance_path)

@@ -34,19 +34,20 @@ _INTRODUCTION = """\
 
 Generated from `web/settings/table.py` and `host_table.py` by `make docs`.
 
-Settings are environment variables; an empty variable counts as unset, but an empty rate
-limit means no limit. With an invalid value the
-service does not start, and names the variable.
+Settings are environment variables. An empty variable counts as unset, except that an empty rate
+limit means no limit. If a value is invalid, the service does not start, and prints the name of the
+variable.
 
 - ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
   is stored in the database, applies to all processes, and takes precedence over the environment.
-- ⚿ is a secret: it is never shown.
+- ⚿ is a secret, which is never shown.
 
 `NAME_FILE` can name a file that contains the value of `NAME`, unless `NAME` is a path itself. Only
-one of both can be set, and the file may not be empty.
+one of the two can be set, and the file must not be empty.
 
-A variable that looks like a setting and is none is ignored. The log says so at the start, and so do
-`gatebell doctor`, the administration page and the metric `gatebell_configuration_warnings`.
+Variables that look like settings but are not settings are ignored. They are reported in the log at
+the start, by `gatebell doctor`, on the administration page, and in the metric
+`gatebell_configuration_warnings`.
 """
 
 

@@ -69,7 +69,10 @@ def gather_due(policy: PagingPolicy, *, session: Session, now: datetime) -> int:
             if is_lost(error):
                 raise
             # Other recipients must not wait for a recipient whose batching fails.
-            _log.exception("pages could not be gathered", extra={"recipient_id": recipient.id})
+            _log.exception(
+                "Page preparation failed; the worker retries.",
+                extra={"event": "page.preparation_failed", "recipient_id": recipient.id},
+            )
             recipient.due_at = now + (_AFTER_LOCK if is_of_database(error) else _AFTER_FAILURE)
     return len(recipients)
 

@@ -236,7 +236,10 @@ def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - it must not keep a page from leaving
-        _log.exception("a page leaves with less than there is to say")
+        _log.exception(
+            "Part of a page could not be read; the page is sent without it.",
+            extra={"event": "page.text_incomplete"},
+        )
         return nothing
 
 

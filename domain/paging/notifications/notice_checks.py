@@ -111,6 +111,9 @@ def _why_not_now(
         raise
     except Exception:  # noqa: BLE001 - it would be raised again and again
         # Other messages must not wait for a notice about a report that cannot be read.
-        _log.exception("a notice is sent without a check for mutes")
+        _log.exception(
+            "Silence check failed; the notice is sent.",
+            extra={"event": "notice.silence_check_failed"},
+        )
         return None
     return None if triggered.keys() - held.keys() else NotSent(_MUTED, waits=True)

@@ -206,7 +206,10 @@ def _find_holds(
     except Exception:  # noqa: BLE001 - it would be raised again and again
         # Pages about other alerts must not wait for an alert whose report cannot be read.
         if len(pages) == 1:
-            _log.exception("a page is sent without a check for mutes")
+            _log.exception(
+                "Silence check failed; the page is sent.",
+                extra={"event": "page.silence_check_failed"},
+            )
             return {}
     return {
         alert_id: hold

@@ -107,7 +107,7 @@ def assert_may_try_again(answer: requests.Response, lines: list[str]) -> None:
     assert int(answer.headers["Retry-After"]) > 0
     assert "Service unavailable" in answer.text
     (line,) = lines
-    assert '"message":"database error"' in line
+    assert '"event":"request.database_error"' in line
     assert "Traceback" not in line
 
 

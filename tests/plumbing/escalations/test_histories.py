@@ -188,8 +188,8 @@ class Night(RuleBasedStateMachine):
 
     def check(self) -> None:
         # A message is given up where mail is away for long.
-        errors = [each.message for each in self.log.records if each.levelname == "ERROR"]
-        assert set(errors) <= {"page given up"}
+        errors = [vars(each).get("event") for each in self.log.records if each.levelname == "ERROR"]
+        assert set(errors) <= {"page.failed"}
         self._somebody_is_due()
         self._nobody_twice()
         self._silences_are_explained()

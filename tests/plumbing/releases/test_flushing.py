@@ -54,7 +54,7 @@ def test_a_locked_database_holds_up_no_request_and_loses_no_count(new_service: N
             lock.execute(text("SELECT 1"))  # the transaction has begun to write
             end = monotonic() + PATIENCE
             calls = 1
-            while "calls not stored yet" not in gatebell.log_text():
+            while '"api_usage.not_stored"' not in gatebell.log_text():
                 ask(gatebell, token)
                 calls += 1
                 assert monotonic() < end

@@ -265,7 +265,7 @@ def test_each_event_is_logged_once_it_is_kept(
         savepoint.rollback()
         session.commit()
     engine.dispose()
-    said = [each for each in caplog.records if each.message == "audit event"]
+    said = [each for each in caplog.records if vars(each).get("event") == "audit.event_stored"]
     assert [vars(each)["audit_subject"] for each in said] == ["kept", "kept beside a savepoint"]
     assert vars(said[0])["audit_details"] == {"who": "alice"}
 
@@ -280,5 +280,5 @@ def test_the_head_is_logged(trail: Trail, caplog: pytest.LogCaptureFixture) -> N
     caplog.set_level(logging.INFO, "gatebell.audit")
     trail.write("one")
     trail.seal()
-    (line,) = [each for each in caplog.records if each.message == "audit events sealed"]
+    (line,) = [each for each in caplog.records if vars(each).get("event") == "audit.events_sealed"]
     assert vars(line)["head"] == trail.verify()["head"]

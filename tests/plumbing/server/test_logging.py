@@ -24,6 +24,12 @@ def test_a_line_is_one_object_with_what_was_given() -> None:
     assert written["level"] == "INFO"
 
 
+def test_a_line_for_programs_has_the_key_of_its_event_and_one_for_people_has_not() -> None:
+    made = record("Email was sent.", event="mail.sent", mail_id=3)
+    assert json.loads(JsonFormatter().format(made))["event"] == "mail.sent"
+    assert TextFormatter().format(made).endswith(" Email was sent. mail_id=3")
+
+
 @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
 def test_characters_that_cannot_be_written_do_not_cost_the_line(
     formatter: logging.Formatter,

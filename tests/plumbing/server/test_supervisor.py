@@ -134,7 +134,7 @@ def test_when_one_ends_by_itself_the_others_stop_and_the_status_says_so(tmp_path
     wait_for_starts(process, 1)
     sign.touch()
     output, _ = process.communicate(timeout=60)
-    assert "a process ended by itself: all are stopped" in output
+    assert "Process exited unexpectedly; all processes are stopped." in output
     assert output.count("finished") == 1
     assert process.returncode == 1
 
@@ -216,7 +216,7 @@ def test_a_program_waits_for_the_first_sign_of_another_one_which_then_starts_dif
     assert told[0] == "first"
     assert process.stdout.readline() == "released\n"
     os.kill(int(told[1]), signal.SIGKILL)
-    assert "a process ended by itself and is started again" in process.stdout.readline()
+    assert "Process exited unexpectedly; it is restarted" in process.stdout.readline()
     assert process.stdout.readline().startswith("later ")
     process.terminate()
     output, _ = process.communicate(timeout=60)
@@ -240,7 +240,7 @@ def test_one_that_says_why_it_cannot_start_stops_all_with_its_status(tmp_path: P
     output, _ = process.communicate(timeout=60)
     assert "no\n" in output
     assert "released" not in output.partition("no\n")[0]
-    assert "ended by itself" not in output
+    assert "exited unexpectedly" not in output
     assert process.returncode == 2
 
 
@@ -249,7 +249,7 @@ def test_one_that_fails_before_it_has_ever_begun_is_not_started_again(tmp_path: 
     output, _ = process.communicate(timeout=60)
     # The traceback shows the source of the program too since Python 3.13.
     assert output.count("\nLookupError: it failed") == 1
-    assert "a process ended by itself: all are stopped" in output
+    assert "Process exited unexpectedly; all processes are stopped." in output
     assert process.returncode == 1
 
 

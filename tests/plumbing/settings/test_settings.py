@@ -134,7 +134,7 @@ def test_tls_needs_both_files_and_a_base_url_that_begins_with_https(tmp_path: Pa
     assert settings.tls_key == Path("/tls/key.pem")
     for name, file in files.items():
         sentence = sentence_for(tmp_path, **{name: file})
-        assert sentence == "TLS_CERTIFICATE and TLS_KEY belong together; one of them is missing."
+        assert sentence == "TLS_CERTIFICATE and TLS_KEY must be set together."
     sentence = sentence_for(tmp_path, **files, BASE_URL="http://gate.example")
     assert sentence == "BASE_URL must begin with https: because TLS_CERTIFICATE is set."
 
@@ -198,7 +198,7 @@ def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
 
 def test_a_secret_in_a_file_and_in_a_variable_is_refused(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path, SECRET_KEY_FILE="/key", SECRET_KEY="k" * 40)
-    assert sentence == "SECRET_KEY and SECRET_KEY_FILE are both set; keep one of them."
+    assert sentence == "SECRET_KEY and SECRET_KEY_FILE are both set. Remove one of them."
 
 
 def test_a_secret_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_an_instance_path_that_cannot_be_written_is_named() -> None:
                 return str(error)
             return "no error"
 
-        assert as_nobody(sentence) == f"INSTANCE_PATH must be writable: {made} is not."
+        assert as_nobody(sentence) == f"INSTANCE_PATH must be writable, but {made} is not."
         Path(made).chmod(0o700)
 
 
@@ -321,7 +321,7 @@ def test_a_name_that_is_nearly_a_setting_is_pointed_out(
     monkeypatch: pytest.MonkeyPatch, name: str, meant: str
 ) -> None:
     monkeypatch.setattr(os, "environ", {name: "x"})
-    sentence = f"{name} is not a setting; did you mean {meant}?"
+    sentence = f"{name} is not a setting. Did you mean {meant}?"
     assert misspelt_in_environment() == (sentence,)
 
 
@@ -382,7 +382,7 @@ def test_every_setting_but_a_path_can_come_from_a_file(tmp_path: Path) -> None:
     named = settings_with(tmp_path, RATELIMIT_STORAGE_URI_FILE=str(file))
     assert named.ratelimit_storage_uri == "redis://:a-password@127.0.0.1:6379/0"
     assert sentence_for(tmp_path, TLS_KEY_FILE=str(file)) == (
-        "TLS_KEY_FILE is not a setting: set TLS_KEY to the path itself."
+        "TLS_KEY_FILE is not a setting. Set TLS_KEY to the path itself."
     )
 
 
@@ -406,7 +406,7 @@ def test_earlier_keys_are_separated_by_commas(tmp_path: Path) -> None:
 def test_a_cluster_of_stores_that_is_away_is_said_in_a_sentence(tmp_path: Path) -> None:
     url = f"redis+cluster://:a-password@127.0.0.1:{free_port()}"
     sentence = sentence_for(tmp_path, RATELIMIT_STORAGE_URI=url)
-    assert "This store has to answer at the start, and did not (RedisClusterException)." in sentence
+    assert "The store is unreachable (RedisClusterException)." in sentence
     assert "a-password" not in sentence
 
 

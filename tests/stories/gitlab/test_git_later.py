@@ -223,7 +223,7 @@ def test_a_clone_of_what_is_removed_from_the_disk_fails_in_words(team: Team) -> 
     # The side band for errors, which Git shows (gitprotocol-pack).
     assert b"\x03aborting due to possible repository corruption on the remote side." in body
     assert listed(team) == 404
-    assert "unexpected error" not in team.gatebell.log_text()[-20_000:]
+    assert '"request.failed"' not in team.gatebell.log_text()[-20_000:]
 
 
 def clone_request_of(team: Team) -> bytes:

@@ -95,7 +95,7 @@ class Manifest:
             said = json.loads((directory / NAME).read_text(encoding="utf-8"))
             return cls._of(said)
         except FileNotFoundError:
-            message = f"{directory} has no {NAME}: it is not a backup, or was not completed."
+            message = f"{directory} has no {NAME}. It is not a backup, or it is not complete."
             raise InvalidError(message) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidError(f"{directory / NAME} cannot be read.") from error
@@ -103,7 +103,10 @@ class Manifest:
     @classmethod
     def _of(cls, said: dict[str, Any]) -> "Manifest":
         if said["format"] != _FORMAT:
-            message = f"This backup has the format {said['format']}; this release reads {_FORMAT}."
+            message = (
+                f"This backup has the format {said['format']}, but this release only reads the "
+                f"format {_FORMAT}."
+            )
             raise InvalidError(message)
         if not isinstance(said["made_at"], str):
             raise TypeError
@@ -124,7 +127,7 @@ def _fault_of(directory: Path, expected: BackedUpFile) -> str | None:
         found = BackedUpFile.of(directory, expected.name)
     except OSError as error:
         return f"{expected.name} cannot be read: {error.strerror}."
-    return None if found == expected else f"{expected.name} was changed since it was written."
+    return None if found == expected else f"{expected.name} has changed since the backup."
 
 
 def listed(directory: Path) -> Iterable[BackedUpFile]:
@@ -146,7 +149,7 @@ def read_contents(connection: Connection, keyring: Keyring) -> Contents:
     """
     names = table_names(connection)
     if _REVISION not in names:
-        raise InvalidError("There is nothing to back up: the database is empty.")
+        raise InvalidError("The database is empty, so there is nothing to back up.")
     # Rows are counted first, because reading an audit log without a key creates one.
     revision, rows = _revision(connection), _rows(connection)
     head, faults = _audit_log(connection, keyring)
@@ -166,19 +169,19 @@ def faults_of_contents(
     """Compare a restored database with its manifest and yield a sentence for each difference."""
     revision = _revision(connection)
     if revision != expected.revision:
-        yield f"The database is at migration {revision}, not at {expected.revision}."
+        yield f"The database is at migration {revision} instead of {expected.revision}."
     rows = _rows(connection)
     for name in sorted(rows.keys() | expected.rows.keys()):
         found, wanted = rows.get(name), expected.rows.get(name)
         if found != wanted:
-            yield f"{name} has {_count(found)}, not {_count(wanted)}."
+            yield f"{name} has {_count(found)} instead of {_count(wanted)}."
     if revision != newest_known_revision():
         return  # this code cannot read the schema
     yield from _faults_of_keys(connection, keyring)
     head, faults = _audit_log(connection, keyring)
     yield from faults[:_MOST_TOLD]
     if head != expected.audit_head:
-        yield f"The audit log ends with the seal {head}, not with {expected.audit_head}."
+        yield f"The audit log ends with the seal {head} instead of {expected.audit_head}."
 
 
 def forget_hosts(connection: Connection) -> None:
@@ -188,14 +191,16 @@ def forget_hosts(connection: Connection) -> None:
 
 
 def _count(rows: int | None) -> str:
-    return "no table" if rows is None else f"{rows} rows"
+    if rows is None:
+        return "no table"
+    return "1 row" if rows == 1 else f"{rows} rows"
 
 
 def _faults_of_keys(connection: Connection, keyring: Keyring) -> Iterator[str]:
     with Session(connection) as session:
         missing = missing_fingerprints(keyring, session=session)
     if missing:
-        yield f"SECRET_KEY is not the key of this database, which has {', '.join(missing)}."
+        yield f"SECRET_KEY does not match the database, which uses {', '.join(missing)}."
 
 
 def _revision(connection: Connection) -> str:

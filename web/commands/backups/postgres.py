@@ -136,7 +136,10 @@ def _run(
             check=False,
         )
     except OSError as error:
-        message = f"{program} cannot be run: {error.strerror}. Debian has it in postgresql-client."
+        message = (
+            f"{program} cannot be run: {error.strerror}. Install the client programs of Postgres, "
+            "such as Debian's package postgresql-client."
+        )
         raise InvalidError(message) from error
     if done.returncode:
         said = without_secrets(" ".join(done.stderr.split()))[:1_000]
@@ -172,4 +175,4 @@ def restore(
         forget_hosts(connection)
     engine.dispose()
     if faults:
-        raise InvalidError(f"What was restored differs from the backup. {' '.join(faults[:5])}")
+        raise InvalidError(f"The restored database differs from the backup. {' '.join(faults[:5])}")

@@ -45,14 +45,14 @@ def has_own_key(settings: Settings) -> bool:
 
 @click.command("backup")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--without-repositories", is_flag=True, help="Leave out Git repositories.")
-@click.option("--without-key", is_flag=True, help="Leave out the secret key of the instance.")
+@click.option("--without-repositories", is_flag=True, help="Exclude Git repositories.")
+@click.option("--without-key", is_flag=True, help="Exclude the secret key of the instance.")
 @click.option("--pg-dump", default="pg_dump", show_default=True, help="Name or path of pg_dump.")
 @click.option(
     "--keep",
     type=click.IntRange(1),
     metavar="N",
-    help="Afterwards delete all but the newest N backups of this installation beside DIRECTORY.",
+    help="Keep the newest N backups of this installation next to DIRECTORY, and delete the others.",
 )
 @one_transaction
 def backup(
@@ -63,11 +63,11 @@ def backup(
     pg_dump: str,
     keep: int | None,
 ) -> dict[str, Any]:
-    """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
+    """Create a backup in DIRECTORY while the service is running.
 
-    It contains a consistent copy of the database, the Git repositories, and the secret key if this
-    instance has generated its own. A manifest contains counts and hashes for `gatebell restore`. If
-    the backup fails, nothing is left in DIRECTORY.
+    DIRECTORY must be empty or missing. The backup contains a consistent copy of the database, the
+    Git repositories, and the secret key if this instance has generated it. A manifest contains
+    counts and hashes for `gatebell restore`. If the backup fails, DIRECTORY is emptied again.
     """
     db.session.rollback()
     with _failure_recorded(), _emptied_on_failure(directory):
@@ -163,10 +163,12 @@ def _make_own_directory(directory: Path) -> None:
         missing.mkdir(mode=0o755, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     if next(directory.iterdir(), None) is not None:
-        raise InvalidError(f"{directory} is not empty: use a new directory for each backup.")
+        raise InvalidError(f"{directory} is not empty. Use a new directory for each backup.")
     if directory.stat().st_mode & (S_IWGRP | S_IWOTH):
         # Other users could create links there that redirect the secret key.
-        message = f"Others can write to {directory}: use a new directory, or one of mode 700."
+        message = (
+            f"Other users can write to {directory}. Use a new directory, or one with mode 700."
+        )
         raise InvalidError(message)
 
 
@@ -221,13 +223,16 @@ def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> It
                 make_private_file(target)
                 shutil.copyfile(source, target)
     else:
-        yield "SECRET_KEY is not in the backup: keep it elsewhere. Nothing can be read without it."
+        yield (
+            "SECRET_KEY is not in the backup. Store it separately, because encrypted data cannot "
+            "be read without it."
+        )
         if (settings.instance_path / _FIRST).exists():
             yield (
-                f"{_FIRST} is not in the backup, because its password opens the service: change "
-                "the password after the restore with `gatebell users reset-password`."
+                f"{_FIRST} is not in the backup, because it contains a password. Reset the "
+                "password after a restore with `gatebell users reset-password`."
             )
-    yield "The environment of the service (its settings) is not in the backup: keep it elsewhere."
+    yield "The settings in the environment are not in the backup. Store them separately."
 
 
 def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
@@ -241,9 +246,12 @@ def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
     if not kept:
         return
     if not is_wanted:
-        yield f"{len(kept)} Git repositories are not in the backup."
+        yield f"The backup does not contain the Git repositories ({len(kept)})."
     elif problem := own.problem():
-        yield f"{len(kept)} Git repositories are not in the backup: Git is {problem}."
+        yield (
+            f"The backup does not contain the Git repositories ({len(kept)}), because Git is "
+            f"{problem}."
+        )
     else:
         maintenance.back_up(own, kept, directory / REPOSITORIES)
 
@@ -254,7 +262,9 @@ _KEY, _FIRST = "secret_key", "first_administrator.txt"
 @click.command("restore")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace a database that is not empty.")
-@click.option("--dry-run", is_flag=True, help="Check the backup and the target; change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the backup and the target without changing anything."
+)
 @click.option(
     "--pg-restore", default="pg_restore", show_default=True, help="Name or path of pg_restore."
 )
@@ -304,14 +314,14 @@ def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Ke
         raise InvalidError(f"The backup is damaged. {' '.join(faults[:5])}")
     kind = make_url(settings.database_url).get_backend_name()
     if manifest.database != kind:
-        message = f"This is a backup of {manifest.database}, and DATABASE_URL names {kind}."
+        message = f"This is a backup of {manifest.database}, but DATABASE_URL names {kind}."
         raise InvalidError(message)
     revision = manifest.contents.revision
     if not is_known_revision(revision):
         age = "an older" if precedes_known_revisions(revision) else "a newer"
         raise InvalidError(
             f"This backup was made by {age} release (Gatebell {manifest.gatebell}, migration "
-            f"{revision}): restore it with that release."
+            f"{revision}). Restore it with that release."
         )
     return _keyring(directory, manifest, settings)
 
@@ -325,8 +335,8 @@ def _keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring
     lost = set(manifest.key_fingerprints) - set(keyring.fingerprints)
     if manifest.key_fingerprints[0] in lost:
         raise InvalidError(
-            f"SECRET_KEY has the fingerprint {keyring.fingerprints[0]}, and the backup was written "
-            f"with {manifest.key_fingerprints[0]}: set SECRET_KEY to the key at that time."
+            f"SECRET_KEY has the fingerprint {keyring.fingerprints[0]}, but the backup was written "
+            f"with {manifest.key_fingerprints[0]}. Set SECRET_KEY to the key that was used then."
         )
     return keyring
 
@@ -342,7 +352,7 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
     if not targets.has_tables(settings):
         return
     if not may_replace:
-        raise ConflictError("The database is not empty: use --replace to overwrite it.")
+        raise ConflictError("The database is not empty. Use `--replace` to overwrite it.")
     try:
         with Session(db.engine) as session:
             present = list_present(session=session, now=now())
@@ -351,8 +361,8 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(
-            f"The service may be running: {names} reported within three minutes. Stop it on "
-            "every host, and wait for three minutes if it was stopped just now."
+            f"The service may be running: {names} reported within the last three minutes. Stop it "
+            "on every host. If it was stopped just now, wait three minutes."
         )
 
 

@@ -60,10 +60,10 @@ def faults_of_pages(connection: Connection) -> list[str]:
     """Check all pages and references between rows and return the faults."""
     said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(1)
-    faults = [] if said == ["ok"] else [f"SQLite finds: {each}" for each in said[:20]]
+    faults = [] if said == ["ok"] else [f"SQLite reports: {each}" for each in said[:20]]
     return [
         *faults,
-        *(f"A row of {row[0]} refers to one of {row[2]} that is not there." for row in lost),
+        *(f"A row of {row[0]} refers to a missing row of {row[2]}." for row in lost),
     ]
 
 
@@ -89,7 +89,10 @@ def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyri
         faults = [*faults_of_pages(connection), *faults_of_contents(connection, expected, keyring)]
     if faults:
         copy.unlink()
-        raise InvalidError(f"Nothing was restored: the copy differs. {' '.join(faults[:5])}")
+        raise InvalidError(
+            "Nothing was restored, because the copy differs from the backup. "
+            f"{' '.join(faults[:5])}"
+        )
     with _changing(copy) as connection:
         forget_hosts(connection)
     former = _put_aside(place)

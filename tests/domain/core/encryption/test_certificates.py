@@ -26,8 +26,8 @@ def test_a_good_certificate_tells_its_hosts_and_its_end(tmp_path: Path) -> None:
     assert not found.covers("a.gate.people.example")
     assert found.expiry_warning(now()) is None
     almost, after = found.expires_at - timedelta(days=14), found.expires_at
-    assert "the TLS certificate expires on " in (found.expiry_warning(almost) or "")
-    assert "the TLS certificate has expired on " in (found.expiry_warning(after) or "")
+    assert "The TLS certificate expires on " in (found.expiry_warning(almost) or "")
+    assert "The TLS certificate expired on " in (found.expiry_warning(after) or "")
 
 
 def test_a_short_lived_certificate_is_announced_in_its_last_third(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_files_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> No
         "not a certificate in PEM": (private_pem(KEY), good),
         "not a valid private key": (good, b"-----BEGIN"),
         "encrypted with a password": (good, private_pem(KEY, password=b"sesame")),
-        "The private key does not belong to the certificate": (good, private_pem(rsa_key(2048))),
+        "The private key does not match the certificate": (good, private_pem(rsa_key(2048))),
         "Certificate: The RSA key has 1024 bits, which is too weak": (weak, weak),
         "Certificate: The RSA key has 8676 bits, which is too large": (huge, huge),
         "Certificate: The curve secp192r1 has 192 bits": (short, short),
