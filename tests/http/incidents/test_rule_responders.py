@@ -86,11 +86,11 @@ def test_a_schedule_that_a_rule_calls_is_not_taken_away(
         args=("schedules", "delete", place, str(schedule))
     )
     where = f" of {PROJECT}" if of_group else ""
-    says = f"The incident rule Outage{where} calls the schedule Primary."
+    says = f"The incident rule Outage{where} pages the schedule Primary."
     assert (refused.exit_code, says in refused.output) == (1, True), refused.output
     operate(project.app, "groups", "create", "other", "--owner", "alice")
     moved = project.api("PUT", "/transfer", code=409 if of_group else 200, namespace="other")
     if of_group:
-        assert "The incident rule Outage calls the schedule Primary." in str(moved)
+        assert "The incident rule Outage pages the schedule Primary." in str(moved)
         project.api("PUT", f"/incident_rules/{rule['id']}", responders=[])
         operate(project.app, "schedules", "delete", place, str(schedule))

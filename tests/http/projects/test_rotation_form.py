@@ -144,7 +144,7 @@ def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
     # Without its rotation, the swap would end.
     page = browser.get(at)
     asked = submit(browser, page, form_to(page, f"/rotations/{rotation['id']}/delete"))
-    assert "ends: its turns are no longer there." in asked.text
+    assert "will end because its turns no longer exist." in asked.text
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"]
     submit(browser, asked, form_to(asked, "/delete"))
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == []

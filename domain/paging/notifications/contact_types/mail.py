@@ -20,9 +20,9 @@ class Email(ContactType):
 
     name = "email"
     label = plural = "Email"
-    address_words = "an e-mail address"
+    address_words = "an email address"
     example = "alice@example.org"
-    help = "An e-mail to this address."
+    help = "An email to this address."
     spoken = "e-mail"
     uses_mail_server = True
 

@@ -10,7 +10,7 @@ CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
 CONTACT_TYPE_NAMES = tuple(_BY_NAME)
 #: Phrase for all kinds of addresses, which follows “Enter”.
-ADDRESS_WORDS = ", or ".join(each.address_words for each in CONTACT_TYPES)
+ADDRESS_WORDS = " or ".join(each.address_words for each in CONTACT_TYPES)
 
 
 def contact_type(name: str) -> ContactType:
@@ -21,7 +21,7 @@ def contact_type(name: str) -> ContactType:
     try:
         return _BY_NAME[name]
     except KeyError as error:
-        message = f"The type is {' or '.join(CONTACT_TYPE_NAMES)}."
+        message = f"The type must be {' or '.join(CONTACT_TYPE_NAMES)}."
         raise InvalidError(message, field="type") from error
 
 

@@ -168,7 +168,7 @@ WRONG_SCHEDULES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"rotations": "weekly"}, "rotations"),
     ({"rotations": [7]}, "rotations.0"),
     ({"rotations": [{"users": []}]}, "users"),
-    ({"rotations": [{"users": ["nobody at all"]}]}, "no member with this user name"),
+    ({"rotations": [{"users": ["nobody at all"]}]}, "No member has this user name"),
     ({"rotations": [{"users": ["a"], "handover_time": "25:00"}]}, "time of day"),
     ({"rotations": [{"users": ["a"], "handover_time": 9}]}, "handover_time"),
     ({"rotations": [{"users": ["a"], "weekdays": ["someday"]}]}, "mon, tue"),

@@ -34,13 +34,13 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
         sent = {"alerts": "critical", "contact_id": str(number), "delay_minutes": minutes}
         assert submit(browser, page, form, **sent).status_code == 302
         page = browser.get(page.url)
-    assert "Critical alerts: Phone at once, then E-mail after 2 minutes." in page.text
-    assert "Other alerts: no rule, so all contacts are told at once." in page.text
+    assert "Critical alerts: Phone immediately, then E-mail after 2 minutes." in page.text
+    assert "Other alerts: no rule, so all contacts are notified immediately." in page.text
     form = form_with(page, "delay_minutes")
     for wrong, words in (
         ({"delay_minutes": "61"}, "from 0 to 60"),
-        ({"only": "at night"}, "“at night” must be like mon-fri 09:00-17:00"),
-        ({"alerts": "critical", "contact_id": str(mail), "delay_minutes": "2"}, "already such"),
+        ({"only": "at night"}, "“at night” must be a period such as mon-fri"),
+        ({"alerts": "critical", "contact_id": str(mail), "delay_minutes": "2"}, "identical rule"),
     ):
         answer = submit(browser, page, form, **wrong)
         assert (answer.status_code, words in answer.text) == (422, True), words
@@ -49,8 +49,8 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     form = form_with(edit, "delay_minutes")
     same = {"contact_id": str(phone), "delay_minutes": "0"}
     answer = submit(browser, edit, form, **same)
-    assert (answer.status_code, "already such" in answer.text) == (422, True)
-    assert "Phone at once, then E-mail after 2 minutes." in browser.get(page.url).text
+    assert (answer.status_code, "identical rule" in answer.text) == (422, True)
+    assert "Phone immediately, then E-mail after 2 minutes." in browser.get(page.url).text
     changed = {"delay_minutes": "5", "only": "mon-fri 9-17"}
     assert submit(browser, edit, form, **changed).status_code == 302
     page = browser.get(page.url)
@@ -59,7 +59,7 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     edit = browser.get(edit.url)
     assert submit(browser, edit, form_with(edit, "delay_minutes"), only="").status_code == 302
     page = browser.get(page.url)
-    assert "Critical alerts: Phone at once, then E-mail after 5 minutes." in page.text
+    assert "Critical alerts: Phone immediately, then E-mail after 5 minutes." in page.text
     for number in re.findall(r"/contacts/(rules/\d+/delete)", page.text):
         assert submit(browser, page, form_to(page, number)).status_code == 302
     page = browser.get(page.url)
@@ -85,24 +85,24 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     assert call.done("GET", "/summary") == {
         "sentences": [sentence],
         "gaps": [
-            "Critical alerts: no rule, so all contacts are told at once.",
+            "Critical alerts: no rule, so all contacts are notified immediately.",
             (
                 "Other alerts, Mon, Tue, Wed, Thu 17:00 to 09:00; Fri 17:00 to Mon 09:00: "
-                "no rule, so all contacts are told at once."
+                "no rule, so all contacts are notified immediately."
             ),
             (
-                "Other alerts, Mon, Tue, Wed, Thu, Fri 09:00 to 17:00: no contact is told in the "
-                "first minute. The next step of an escalation does not wait longer."
+                "Other alerts, Mon, Tue, Wed, Thu, Fri 09:00 to 17:00: no contact is notified "
+                "within the first minute. The next step of an escalation does not wait longer."
             ),
         ],
     }
     rules = ("contact-rules", "create", alice.username)
     same = gatebell.cli(*rules, "--contact", str(phone), "--only", "22:00-06:00")
-    assert same["sentence"] == "All alerts, every day 22:00 to 06:00: Phone at once."
+    assert same["sentence"] == "All alerts, every day 22:00 to 06:00: Phone immediately."
     assert gatebell.cli("contact-rules", "list", alice.username)["total"] == 2
     change = ("contact-rules", "change", alice.username, str(same["id"]))
     same = gatebell.cli(*change, "--alerts", "critical", "--at-any-time")
-    assert same["sentence"] == "Critical alerts: Phone at once."
+    assert same["sentence"] == "Critical alerts: Phone immediately."
     at = f"/{same['id']}"
     moved = call.done("PUT", at, json={"delay_minutes": 3})
     assert moved == {
@@ -120,7 +120,7 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
         assert words in call.refused("PUT", at, json=wrong)
     twice = {**hours, "weekdays": [*hours["weekdays"], "mon"]}
     taken = {"alerts": "other", "delay_minutes": 5, "only": twice}
-    assert "already such a rule" in call.refused("PUT", at, json=taken)
+    assert "identical rule already" in call.refused("PUT", at, json=taken)
     gatebell.cli("contact-rules", "delete", alice.username, str(same["id"]))
     theirs = api_caller(gatebell, bob, "/user/contacts/rules")
     assert theirs.done("GET") == []
