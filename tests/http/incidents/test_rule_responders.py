@@ -35,8 +35,8 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     at = f"/incident_rules/{rule['id']}"
     assert shown(rule) == ["schedule:Primary", "user:alice"]
     for value, says in (
-        ("user:nobody", '"nobody" is not a member here who can see the alerts.'),
-        ("schedule:none", 'There is no schedule "none" here or in the groups above.'),
+        ("user:nobody", '"nobody" is not a member who can see the alerts.'),
+        ("schedule:none", 'Schedule "none" not found here or in the groups above.'),
         ("channel:chat", "Responders are people and schedules."),
         ("alice", '"alice" is not a target'),
     ):

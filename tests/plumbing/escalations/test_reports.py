@@ -463,7 +463,7 @@ def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_agai
         ("bob", "Usual", None, 1, "unanswered"),
     ]
     first = report.pages[0]
-    assert [(each.name, each.state) for each in first.contacts] == [("e-mail", "sent")]
+    assert [(each.name, each.state) for each in first.contacts] == [("email", "sent")]
     assert first.accepted_at is not None
     with shop.session() as session:
         early = ReportQuery.model_validate({"from": shop.now - 91 * DAY})

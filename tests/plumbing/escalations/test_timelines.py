@@ -53,7 +53,7 @@ def test_a_page_that_a_contact_refuses_is_not_called_one(shop: Escalated) -> Non
         ((name, state, contacts), *_) = pages(shop, alert)
         assert (name, contacts[0]) == ("@dave", ("Roof", "waiting", 1, True))
         # The address of the account takes it in the meantime.
-        assert (state, contacts[1][:2]) == ("accepted", ("e-mail", "sent"))
+        assert (state, contacts[1][:2]) == ("accepted", ("email", "sent"))
         telephone.answer = lambda _request: (200, {})
         shop.pass_time(minutes=1)
         ((_, _, contacts), *_) = pages(shop, alert)

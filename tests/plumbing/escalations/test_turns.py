@@ -34,7 +34,7 @@ def paged(shop: Escalated, count: int = 1) -> list[str]:
 @pytest.mark.long
 def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN, "30m user:bob")
-    said = "Immediately, one after the other, a new alert each: @alice, @bob and @carol."
+    said = "Immediately, round-robin: @alice, @bob and @carol."
     assert policy.sentences[0] == said
     assert paged(three, 4) == ["alice", "bob", "carol", "alice"]
 

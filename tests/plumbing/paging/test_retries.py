@@ -183,7 +183,7 @@ def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
         assert (first[:2], last[:2]) == (("page", "alice"), ("page", "alice"))
         reason = "the mail server is unavailable"
         assert first[2].startswith(f"was not reached: e-mail failed ({reason}")
-        assert last[2].startswith(f"was not paged by e-mail: {reason}")
+        assert last[2].startswith(f"was not paged by email: {reason}")
         assert "pager.example" not in first[2] + last[2]
     assert pages.waiting_messages() == []
     pages.page([pages.alert()], alice)
@@ -207,7 +207,7 @@ def test_an_address_that_is_refused_for_good_is_given_up_at_once(
     # It is passed over for the address of her account.
     assert mailbox.recipients == [["alice@accounts.example"]]
     ((_, _, text),) = pages.activity(alert)
-    assert text == "was not paged by e-mail: recipient refused (550). No further attempt is made."
+    assert text == "was not paged by email: recipient refused (550). No further attempt is made."
     assert alice.contact is not None
     # Who sees the contact sees the words of the server as well.
     error = pages.contact_state(alice.contact).last_error

@@ -23,7 +23,7 @@ class Email(ContactType):
     address_words = "an email address"
     example = "alice@example.org"
     help = "An email to this address."
-    spoken = "e-mail"
+    spoken = "email"
     uses_mail_server = True
 
     def may_be(self, text: str) -> bool:

@@ -100,7 +100,7 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
     wanted = {"name": "Night", "is_default": "y", "steps-0-targets-0": found}
     answer = submit(browser, page, form, **wanted, do="save")
     assert answer.status_code == 422
-    assert "There already is a policy with the name Night here." in words(answer)
+    assert "An escalation policy named Night already exists here." in words(answer)
     (kept,) = call.done("GET", "/escalation_policies")
     assert (kept["name"], kept["default"]) == ("Night", True)
 
@@ -118,7 +118,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
         ("steps-0-after", "", "Enter a delay."),
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
-        ("steps-0-targets-0", "user:999999999999999999", "is not a member here"),
+        ("steps-0-targets-0", "user:999999999999999999", "is not a member who can see"),
         ("repeats", "10", "Choose 0 to 9 repeats."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):
@@ -147,7 +147,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         answer = submit(browser, page, form_with(page, "name"), severities="critical", **given)
         assert answer.status_code == 302, words(answer)
     shown = words(browser.get(at))
-    assert 'Critical alerts of environment test-* or ci with a="b" page nobody.' in shown
+    assert 'Critical alerts in environment test-* or ci with a="b" page nobody.' in shown
     assert "All other alerts go to the default policy, Night" in shown
     tests, db = call.done("GET", "/alert_routes")
     page = browser.get(at)
@@ -177,7 +177,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         data={"csrf_token": token[1]},
         headers={"Referer": at},
     )
-    assert "The route Db leads to this policy." in words(deleting)
+    assert "The route Db uses this policy." in words(deleting)
 
 
 @pytest.mark.long
