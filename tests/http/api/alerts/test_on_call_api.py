@@ -217,7 +217,7 @@ def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
         ({"user": me, **times}, "after the start"),
         ({"user": me, **past}, "in the past"),
         ({"user": me, **long}, "366 days"),
-        ({"user": "nobody at all", **long}, "no member"),
+        ({"user": "nobody at all", **long}, "No member has this user name"),
         ({"user": me}, "starts_at"),
     ):
         assert said in team.script.refused("POST", f"{at}/overrides", json=body), body
