@@ -37,15 +37,21 @@ from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restrictio
 #: Number of repetitions of the step “repeat escalation”.
 _REPEATS = 5
 _CHAINS_NOT_TAKEN = {
-    "notify_user_group": "Slack groups cannot be paged: name users or a schedule.",
-    "notify_team_members": "The export does not say who is in a team: name users or a schedule.",
-    "notify_whole_channel": "Create a channel in the project, and page it.",
-    "trigger_webhook": "Add a webhook to the project; it is called when an alert changes.",
-    "trigger_action": "Add a webhook to the project; it is called when an alert changes.",
-    "resolve": "A policy does not resolve alerts.",
+    "notify_user_group": "Slack groups cannot be paged. Page users or a schedule instead.",
+    "notify_team_members": (
+        "The export does not contain the members of teams. Page users or a schedule instead."
+    ),
+    "notify_whole_channel": "Create a channel in the project, and page the channel.",
+    "trigger_webhook": "Add a webhook to the project. It is called when an alert changes.",
+    "trigger_action": "Add a webhook to the project. It is called when an alert changes.",
+    "resolve": "Policies do not resolve alerts.",
     "declare_incident": "Add an incident rule.",
-    "notify_if_time_from_to": "Steps have no times of day: what follows pages at any time.",
-    "notify_if_num_alerts_in_window": "Steps do not count alerts: what follows pages immediately.",
+    "notify_if_time_from_to": (
+        "Steps cannot depend on the time of day. The following steps page at any time."
+    ),
+    "notify_if_num_alerts_in_window": (
+        "Steps cannot depend on the number of alerts. The following steps always page."
+    ),
 }
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
@@ -60,10 +66,12 @@ _KINDS = (
     *("escalation_policies", "integrations", "routes"),
 )
 _NOT_TAKEN = {
-    "webhooks": "Outgoing webhooks are not imported: add webhooks to the project.",
-    "actions": "Outgoing webhooks are not imported: add webhooks to the project.",
-    "personal_notification_rules": "Rules are not imported: each user adds contacts.",
-    "shift_swaps": "Swaps are not imported: swap the shifts in the schedule.",
+    "webhooks": "Outgoing webhooks are not imported. Add webhooks to the project.",
+    "actions": "Outgoing webhooks are not imported. Add webhooks to the project.",
+    "personal_notification_rules": (
+        "Notification rules are not imported. Users have to add their contacts."
+    ),
+    "shift_swaps": "Swaps are not imported. Swap the shifts in the schedule.",
 }
 _ALERTMANAGER = frozenset(
     {"alertmanager", "legacy_alertmanager", "grafana_alerting", "legacy_grafana_alerting"}
@@ -193,12 +201,12 @@ def _schedule_of(
     """Return a schedule with the supported shifts; None if it follows an external calendar."""
     if found.type == "ical":
         calendar = found.ical_url_primary[:200]
-        reason = f"It follows the calendar at {calendar}: add its rotations manually."
+        reason = f"It uses the calendar at {calendar}. Add its rotations manually."
         left_out.append(LeftOut(kind="schedule", name=found.name, reason=reason))
         return None
     notes = list[str]()
     if found.ical_url_overrides:
-        notes.append("Its overrides came from a calendar: add current and future ones manually.")
+        notes.append("Overrides from its calendar are not imported. Add them manually.")
     place = known_zone(found.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
     for key in found.shifts:
@@ -237,7 +245,7 @@ def _overrides(shift: _Shift, place: str, now: datetime) -> Iterator[ImportedOve
     if end <= now:
         return
     if len(users) > 1:
-        raise InvalidError("An override has one user here: add one for each user.")
+        raise InvalidError("An override can have only one user. Add an override for each user.")
     for user in users:
         yield ImportedOverride(user=user, starts_at=start, ends_at=end)
 
@@ -247,13 +255,16 @@ def _rotations(
 ) -> Iterator[ImportedRotation]:
     """Yield a rotation for each user of a turn, since these users are on call together."""
     if shift is None:
-        raise InvalidError("The shift is not in the export: add on_call_shifts.")
+        raise InvalidError("The shift is missing. Include on_call_shifts in the export.")
     unit, length = _checked(shift, place, now)
     start, name = _start(shift, place), shift.name or shift.id
     if shift.time_zone and shift.time_zone != place:
-        notes.append(f"{name} was in {shift.time_zone}; here it follows the clocks of {place}.")
+        notes.append(f"{name} used the time zone {shift.time_zone}. It now uses {place}.")
     if shift.until is not None:
-        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}; here it continues: remove it then.")
+        notes.append(
+            f"{name} should end on {shift.until:%Y-%m-%d}. Rotations have no end, so remove it "
+            "on that day."
+        )
     restrictions = _restrictions(shift, unit, start, length)
     turns = _turns(shift)
     for place_in_turn in range(max(map(len, turns))):
@@ -274,13 +285,13 @@ def _checked(shift: _Shift, place: str, now: datetime) -> tuple[Unit, timedelta]
     """
     unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
     if shift.until is not None and shift.until.replace(tzinfo=zone(place)) <= now:
-        raise InvalidError("It is over.")
+        raise InvalidError("It has ended.")
     if unit is None or shift.by_month or shift.by_monthday:
         raise InvalidError(
-            "Shifts that recur by month, or never, are not imported: add rotations manually."
+            "Shifts that recur monthly or not at all are not imported. Add rotations manually."
         )
     if length <= timedelta():
-        raise InvalidError("It has no length.")
+        raise InvalidError("It has no duration.")
     turn = _LENGTHS[unit] * (shift.interval or 1)
     has_gaps = length < turn
     if has_gaps and (unit is Unit.HOURS or (shift.interval or 1) > 1):
@@ -311,7 +322,10 @@ def _restrictions(
     if unit is Unit.WEEKS and not days:
         return merged(week_time(since_monday(start.weekday(), start.time()), length))
     if length > _DAY:
-        raise InvalidError("A shift of some weekdays lasts longer than a day: add it manually.")
+        raise InvalidError(
+            "Shifts on certain weekdays that last longer than a day are not imported. Add the "
+            "rotation manually."
+        )
     return (daily_time(start.time(), length, days or EVERY_DAY),)
 
 
@@ -413,7 +427,7 @@ def _by_kind(
                 )
     if not any(given.values()):
         kinds = ", ".join(_KINDS)
-        message = f"This is not an export of Grafana OnCall: it has none of the lists {kinds}."
+        message = f"This is not an export of Grafana OnCall. It has none of the lists {kinds}."
         raise InvalidError(message)
     return given, left_out
 
@@ -451,9 +465,9 @@ def _default_chain(
     for name, chain in leads.items():
         if chain != default:
             reason = (
-                f"Its alerts went to {names[chain]}, others to {names[default]}, which is the "
-                "default here: add a route with conditions on severity, environment, service "
-                "and labels."
+                f"Its alerts went to {names[chain]}, but {names[default]} is now the default "
+                "policy. Add a route with conditions on severity, environment, service and "
+                "labels."
             )
             left_out.append(LeftOut(kind="route", name=name, reason=reason))
     return default
@@ -466,7 +480,7 @@ def _leave_out_routes(
     for route in routes:
         if not route.is_the_last_route:
             reason = (
-                "Routes by regular expressions and templates are not imported: add a route with "
+                "Routes with regular expressions and templates are not imported. Add a route with "
                 "conditions on severity, environment, service and labels."
             )
             name = f"{names.get(route.integration_id, '')}: {route.routing_regex}"
@@ -475,11 +489,11 @@ def _leave_out_routes(
 
 def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
     if found.type in _NO_SOURCES:
-        reason = f"The type {found.type} does not receive alerts by HTTP."
+        reason = f"Integrations of the type {found.type} do not receive alerts over HTTP."
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    note = f"It had the type {found.type}: add a mapping if its payload has other fields."
+    note = f"It had the type {found.type}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.team_id or None,
         name=found.name or found.type,

@@ -145,7 +145,7 @@ def _schedule_of(
                 LeftOut(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
-        notes.append("It was disabled; here it is active.")
+        notes.append("It was disabled. It is now active.")
     return ImportedSchedule(
         key=found.id,
         team=found.ownerTeam.id if found.ownerTeam else None,
@@ -163,11 +163,14 @@ def _rotation(
 ) -> ImportedRotation:
     unit = _ROTATION_UNITS.get(found.type)
     if unit is None:
-        raise InvalidError(f"There are no rotations of the type {found.type or '(none)'}.")
+        raise InvalidError(f"Rotations of the type {found.type or '(none)'} are not supported.")
     if found.endDate is not None and _aware(found.endDate, place) <= now:
-        raise InvalidError("It is over.")
+        raise InvalidError("It has ended.")
     if found.endDate is not None:
-        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}; here it continues: remove it then.")
+        notes.append(
+            f"{name} should end on {found.endDate:%Y-%m-%d}. Rotations have no end, so remove it "
+            "on that day."
+        )
     starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
     at = starts_at.time().replace(second=0, microsecond=0)
     return ImportedRotation(
@@ -191,11 +194,11 @@ def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, .
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
-            raise InvalidError("It has turns without a user, which rotations here cannot have.")
+            raise InvalidError("It has turns without a user, which are not supported.")
         else:
-            notes.append(f"{name}: the {each.type} {each.shown} has no turn here.")
+            notes.append(f"{name}: turns of the {each.type} {each.shown} are not imported.")
     if not users:
-        raise InvalidError("None of its turns is a user's.")
+        raise InvalidError("It has no turns of users.")
     return tuple(users)
 
 
@@ -212,7 +215,7 @@ def _week_parts(found: _WeekTime) -> tuple[Restriction, ...]:
     try:
         days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
     except ValueError as error:
-        raise InvalidError("A restriction is not of weekdays.") from error
+        raise InvalidError("A restriction has an invalid weekday.") from error
     start, end = (since_monday(day, at) for day, at in zip(days, _clock(found), strict=True))
     return week_time(start, (end - start) % _WEEK or _WEEK)
 
@@ -221,7 +224,7 @@ def _clock(found: _WeekTime) -> tuple[time, time]:
     try:
         return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
     except ValueError as error:
-        raise InvalidError("A restriction has an hour or a minute that no day has.") from error
+        raise InvalidError("A restriction has an invalid time of day.") from error
 
 
 def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
@@ -232,11 +235,11 @@ def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[Imp
             continue
         if each.user is None or each.user.type not in {"user", ""}:
             notes.append(
-                f"The override from {start:%Y-%m-%d %H:%M} is not for a user, so it is left out."
+                f"The override from {start:%Y-%m-%d %H:%M} has no user, so it is not imported."
             )
             continue
         if each.rotations:
-            notes.append(f"The override from {start:%Y-%m-%d %H:%M} replaces all rotations here.")
+            notes.append(f"The override from {start:%Y-%m-%d %H:%M} now replaces all rotations.")
         taken.append(ImportedOverride(user=each.user.id, starts_at=start, ends_at=end))
     return taken
 
@@ -286,9 +289,9 @@ def _policy_of(
     repeat = found.repeat or _Repeat()
     count = repeat.count or 0
     if count > _MOST_REPEATS:
-        notes.append(f"It was repeated {count} times; here it is repeated {_MOST_REPEATS} times.")
+        notes.append(f"It was repeated {count} times. It is now repeated {_MOST_REPEATS} times.")
     if repeat.closeAlertAfterAll:
-        notes.append("It closed the alert in the end; here the alert stays open.")
+        notes.append("It closed the alert at the end. The alert now stays open.")
     wait = repeat.waitInterval or 0
     return ImportedPolicy(
         key=found.id,
@@ -307,23 +310,24 @@ def _step(
 ) -> ImportedStep:
     recipient = rule.recipient or _Reference()
     if recipient.type not in {"user", "schedule", "team"}:
-        raise InvalidError(f"A {recipient.type or 'recipient of no type'} cannot be paged here.")
+        kind = recipient.type or "(none)"
+        raise InvalidError(f"Recipients of the type {kind} are not supported.")
     if rule.condition == "if-not-closed":
-        notes.append(f"Rule {number} also paged for acknowledged alerts; here it does not.")
+        notes.append(f"Rule {number} no longer pages for acknowledged alerts.")
     after = _after(rule.delay)
     if recipient.type == "schedule":
         if rule.notifyType not in {"default", ""}:
             said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
-            notes.append(f"{said}; here, the people on call are paged.")
+            notes.append(f"{said}. It now pages the users on call.")
         return ImportedStep(after=after, schedules=(recipient.id,))
     if recipient.type == "user":
         return ImportedStep(after=after, users=(recipient.id,))
     is_random = rule.notifyType == "random"
     notes.append(
-        f"Rule {number} paged a random member of the team {recipient.shown}; here, those that it "
-        "had take turns."
+        f"Rule {number} paged a random member of the team {recipient.shown}. Its former members "
+        "now take turns."
         if is_random
-        else f"Rule {number} pages every member that the team {recipient.shown} had."
+        else f"Rule {number} pages all former members of the team {recipient.shown}."
     )
     return ImportedStep(after=after, users=_members_of(recipient, members), takes_turns=is_random)
 
@@ -339,18 +343,18 @@ def _after(delay: _Delay | None) -> timedelta:
         return timedelta()
     unit = _UNITS.get(delay.timeUnit.lower())
     if unit is None or not 0 <= delay.timeAmount <= _LONGEST_DELAY:
-        raise InvalidError(f"Its delay, {delay.timeAmount} {delay.timeUnit}, cannot be read.")
+        raise InvalidError(f"The delay {delay.timeAmount} {delay.timeUnit} is invalid.")
     return delay.timeAmount * unit
 
 
 _NOT_TAKEN = {
-    "policies": "Alert policies have no counterpart: use routes, silences and incident rules.",
-    "policiesV2": "Alert policies have no counterpart: use routes, silences and incident rules.",
-    "forwardings": "Forwarding rules are not imported: add an override to the schedule.",
-    "maintenance": "Maintenance is not imported: create a maintenance window.",
-    "heartbeats": "Heartbeats are not imported: create them, since their URLs change anyway.",
+    "policies": "Alert policies are not imported. Use routes, silences and incident rules.",
+    "policiesV2": "Alert policies are not imported. Use routes, silences and incident rules.",
+    "forwardings": "Forwarding rules are not imported. Add an override to the schedule.",
+    "maintenance": "Maintenance is not imported. Create a maintenance window.",
+    "heartbeats": "Heartbeats are not imported. Create a heartbeat, which has a new URL.",
     "customUserRoles": "Roles of users are not imported.",
-    "notifications": "Notification rules are not imported: each user adds contacts.",
+    "notifications": "Notification rules are not imported. Users have to add their contacts.",
     "groups": "Groups are not imported.",
 }
 
@@ -438,7 +442,7 @@ def _by_kind(
                 others.setdefault(kind, []).append(document.stem)
     if not any(given.values()):
         message = (
-            "This is not a backup of Opsgenie: it has none of the folders "
+            "This is not a backup of Opsgenie. It has none of the folders "
             f"{', '.join(_KINDS)} with JSON files."
         )
         raise InvalidError(message)
@@ -485,11 +489,11 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
                 found.add(notify.id)
                 continue
             reason = (
-                "Routing rules are not imported: add a route with conditions on severity, "
+                "Routing rules are not imported. Add a route with conditions on severity, "
                 "environment, service and labels."
             )
             if rule.isDefault:
-                reason = "Its alerts go to no escalation: add a policy, and make it the default."
+                reason = "Its alerts are not escalated. Add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
             left_out.append(LeftOut(kind="route", name=name[:200], reason=reason))
     return frozenset(found)
@@ -498,13 +502,13 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
 def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
     if found.type in _NO_SOURCES:
         reason = (
-            f"The type {found.type} does not receive alerts by HTTP. What it sends elsewhere can "
-            "be a channel or a webhook of the project."
+            f"Integrations of the type {found.type} do not receive alerts over HTTP. To send "
+            "alerts to another service, add a channel or a webhook to the project."
         )
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    note = f"It had the type {found.type or 'API'}: add a mapping if its payload has other fields."
+    note = f"It had the type {found.type or 'API'}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.ownerTeam.id if found.ownerTeam else None,
         name=found.name or found.type,

@@ -80,8 +80,8 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
     assert "with gaps" in found["rotation", "Shop primary: Every other week"]
     assert "calendar.example" in found["schedule", "From a calendar"]
     assert "webhook to the project" in found["step", "Shop chain: step 4"]
-    assert "add a route" in found["route", "Alertmanager: us-(east|west)"]
-    assert "does not receive alerts" in found["integration", "Mail"]
+    assert "Add a route" in found["route", "Alertmanager: us-(east|west)"]
+    assert "do not receive alerts" in found["integration", "Mail"]
     assert "webhooks to the project" in found["webhooks", "1 of them"]
     assert [(each.name, each.type) for each in plan.integrations] == [
         ("Alertmanager", PROMETHEUS),
@@ -152,15 +152,15 @@ def rotations_of(**given: Any) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"until": "2026-05-01T00:00:00"}, "It is over."),
-        ({"duration": 0}, "no length"),
+        ({"until": "2026-05-01T00:00:00"}, "It has ended."),
+        ({"duration": 0}, "no duration"),
         ({"duration": 90_000}, "overlap"),
         ({"frequency": "hourly", "duration": 1800}, "with gaps"),
         ({"users": []}, "no users"),
         ({"type": "rolling_users", "rolling_users": [[]]}, "no users"),
         ({"start": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, "out of range"),
-        ({"duration": 10**30}, "not in the export"),
-        ({"start": "x"}, "not as expected"),
+        ({"duration": 10**30}, "The shift is missing"),
+        ({"start": "x"}, "unexpected format"),
     ],
 )
 def test_a_shift_that_has_no_counterpart_says_why(given: dict[str, Any], words: str) -> None:
