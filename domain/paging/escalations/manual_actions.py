@@ -133,7 +133,7 @@ def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Esca
     # A flapping alert delays only repeated pages. A mute without an id only waits for the worker to
     # look for an incident.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
-        message = f"Paging is on hold: {mute_words(mute)}. Remove the cause, or page a person."
+        message = f"Paging is held back: {mute_words(mute)}. Remove the cause, or page a person."
         raise ConflictError(message)
     return row, alert
 

@@ -37,7 +37,7 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     for value, says in (
         ("user:nobody", '"nobody" is not a member who can see the alerts.'),
         ("schedule:none", 'Schedule "none" not found here or in the groups above.'),
-        ("channel:chat", "Responders are people and schedules."),
+        ("channel:chat", "Responders must be users or schedules."),
         ("alice", '"alice" is not a target'),
     ):
         answer = project.api("PUT", at, code=400, responders=[value])
