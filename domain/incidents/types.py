@@ -147,7 +147,7 @@ def checked_lines(text: str, field: str, longest: int) -> str:
     """
     lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
-        message = f"The text has {len(lines):,} characters. The maximum is {longest:,}."
+        message = f"The text can have at most {longest:,} characters. It has {len(lines):,}."
         raise InvalidError(message, field=field)
     return lines
 

@@ -72,7 +72,7 @@ def test_a_preview_comes_before_anything_is_stored(
     entered = form_with(shown, "matchers")
     assert entered.value("matchers").splitlines() == ['service="web"', 'severity!="low"']
     for given, words in (
-        ({"matchers": 'service="web'}, "Character 9: this double quote has no closing one."),
+        ({"matchers": 'service="web'}, "Character 9: this double quote is not closed."),
         ({"matchers": ""}, "Enter at least one matcher"),
         ({"matchers": 'a!="b"'}, "match every alert without these labels"),
         ({"duration": "soon"}, "not a duration"),
