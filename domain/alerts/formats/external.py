@@ -8,10 +8,10 @@ class ExternalTool(Link):
 
     name = "external"
     label = "External on-call tool"
-    help = "The external tool is a link, and takes over paging while it is active."
+    help = "External on-call tool is a link to a tool that takes over paging while it is active."
     api_url = ApiUrl(
-        help="The URL of the on-call tool's API.",
-        refusal="The URL of the on-call tool starts with https:// or http://.",
+        help="URL of the on-call tool's API.",
+        refusal="The URL of the on-call tool must start with https:// or http://.",
     )
 
 

@@ -132,7 +132,7 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "data.event.issue_id data.event.issue_url",
         },
         words={"fatal": CRITICAL, "error": HIGH, "warning": MEDIUM, "info": INFO, "debug": INFO},
-        hint="This webhook does not tell when an issue is over: add the resource “issue”.",
+        hint="This webhook does not report when an issue is resolved. Add the resource “issue”.",
     ),
     Preset(
         name="Sentry (issues)",
@@ -179,7 +179,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         joins={"fingerprint": "id"},
         words={"fatal": CRITICAL, "error": HIGH, "warning": MEDIUM, "info": INFO, "debug": INFO},
-        hint="Sentry does not tell when an issue is over by this plugin.",
+        hint="This plugin does not report when an issue is resolved.",
     ),
     Preset(
         name="Amazon CloudWatch through SNS",
@@ -196,7 +196,7 @@ PRESETS: tuple[Preset, ...] = (
         # Insufficient data is neither a problem nor a recovery, so an open alert stays open.
         dropped=(("Message.NewStateValue", _IS, "insufficient_data"),),
         hint="Subscribe the URL to the topic with the protocol HTTPS. The subscription is "
-        "confirmed by itself.",
+        "confirmed automatically.",
     ),
     Preset(
         name="Amazon SNS",
@@ -229,8 +229,8 @@ PRESETS: tuple[Preset, ...] = (
         name="Datadog (default payload)",
         marks="event_type title last_updated org.id",
         fields={"title": "title", "description": "body"},
-        hint="Add $ALERT_TRANSITION and $AGGREG_KEY to the webhook's payload: without them nothing "
-        "tells which alert is over.",
+        hint="Add $ALERT_TRANSITION and $AGGREG_KEY to the webhook's payload. Without them, "
+        "recoveries cannot resolve alerts.",
     ),
     Preset(
         name="Healthchecks",
@@ -315,7 +315,7 @@ PRESETS: tuple[Preset, ...] = (
         fields={"description": "message", "severity": "type", "fingerprint": "title"},
         words={"failure": CRITICAL, "warning": LOW, "info": INFO, "success": INFO},
         resolved=(("type", _IS, "success"),),
-        hint="Use a URL that begins with jsons:// and has +Authorization=Bearer%20KEY.",
+        hint="Use a URL that starts with jsons:// and contains +Authorization=Bearer%20KEY.",
     ),
     Preset(
         name="Statuspage",

@@ -50,13 +50,13 @@ ALERTMANAGER = Sender(
         "and the key above as credentials, then reload Alertmanager."
     ),
     volume=(
-        "In alertmanager.yml, raise group_interval and repeat_interval of the route, so that it "
-        "sends less often."
+        "In alertmanager.yml, increase group_interval and repeat_interval of the route, so that "
+        "Alertmanager sends less often."
     ),
     size=(
         "In alertmanager.yml, add labels to group_by of the route, such as namespace, so that each "
-        "group has fewer alerts. Do not set max_alerts: it leaves out alerts. An administrator can "
-        "raise METRICS_BODY_LIMIT_BYTES."
+        "group has fewer alerts. Do not set max_alerts, which omits alerts. An administrator can "
+        "increase METRICS_BODY_LIMIT_BYTES."
     ),
 )
 #: Known senders. The first match is used, since a body of Grafana also matches Alertmanager.
@@ -66,13 +66,13 @@ SENDERS = (
         agents=("grafana",),
         body_marks=(b'"orgId"', b'"receiver"'),
         key=(
-            "In Grafana, edit the contact point: below “Optional Webhook settings”, set the "
+            "In Grafana, edit the contact point. Under “Optional Webhook settings”, set the "
             "authorization header's scheme to Bearer and its credentials to the key above."
         ),
-        volume="In Grafana, raise the timings of the notification policy.",
+        volume="In Grafana, increase the timings of the notification policy.",
         size=(
             "In Grafana, add labels to “Group by” of the notification policy, so that each group "
-            "has fewer alerts. An administrator can raise METRICS_BODY_LIMIT_BYTES."
+            "has fewer alerts. An administrator can increase METRICS_BODY_LIMIT_BYTES."
         ),
     ),
     ALERTMANAGER,
@@ -99,10 +99,10 @@ SENDERS = (
         name="Monit",
         agents=("monit/",),
         key=(
-            "Monit cannot send headers itself: have an exec action call curl, as in the snippet "
+            "Monit cannot send headers. Use an exec action that calls curl, as in the snippet "
             "below."
         ),
-        media_type="Have an exec action call curl, as in the snippet below.",
+        media_type="Use an exec action that calls curl, as in the snippet below.",
     ),
     Sender(
         name="Healthchecks",
@@ -178,13 +178,13 @@ def sender_of(user_agent: str | None, body: bytes | None) -> Sender:
 #: Advice for rejected requests by status code. `Sender` adds advice for other codes.
 _ADVICE: Mapping[int, str] = {
     400: (
-        "Look at the body in the delivery: a template of the sender may be wrong, or quotes may be "
+        "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "
         "missing."
     ),
     403: "The request was correct, but this integration does not accept deliveries now.",
-    408: "The body did not arrive in time. Check the network or the proxy between the two.",
+    408: "The body did not arrive in time. Check the network and any proxy in between.",
     422: (
-        "The body is JSON, but no alert is in it. Compare it with the example on the page “Send "
+        "The body is JSON, but contains no alert. Compare it with the example on the page “Send "
         "test alert”, and check that the type of this integration matches the sender."
     ),
 }
@@ -196,10 +196,10 @@ def advice_for(status_code: int, sender: Sender) -> str:
         401: sender.key,
         413: sender.size or sender.volume or "Send fewer alerts in one request, or shorter texts.",
         415: sender.media_type or _ANY_TYPE,
-        429: sender.volume or "Send less often, or several alerts in one request.",
-        503: sender.volume or "Send less often; the sender tries again.",
+        429: sender.volume or "Send less often, or send several alerts in one request.",
+        503: sender.volume or "Send less often. The sender will retry the request.",
     }
-    return of_sender.get(status_code) or _ADVICE.get(status_code) or "Look at the delivery."
+    return of_sender.get(status_code) or _ADVICE.get(status_code) or "Check the delivery."
 
 
 class SetUpStage(StrEnum):

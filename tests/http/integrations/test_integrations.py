@@ -103,7 +103,7 @@ def test_the_metrics_type_takes_any_api_address_and_says_that_it_is_not_used(
     # The same as by the API and on the command line: it is never called.
     assert [row.api_url for row in rows] == [*addresses[:2], "http://prometheus.example.com"]
     configure = browser.get(address(gatebell, project, "{id}/configure", rows[0].id))
-    assert "Deprecated and not used any more" in configure.text
+    assert "Deprecated and no longer used" in configure.text
 
 
 @pytest.mark.spec("H10")
@@ -202,7 +202,7 @@ def test_the_external_link_is_active_alone(gatebell: LiveGatebell) -> None:
     link = {"type": "external", "name": "Pager", "api_url": "https://pager.example"}
     refused = submit(browser, page, form, **link, active="y")
     assert refused.status_code == 422
-    assert "turn off “Hook” first" in refused.text
+    assert "Turn off “Hook” first" in refused.text
     assert submit(browser, page, form, **link, active=None).status_code == 302
     configure = browser.get(address(gatebell, endpoint.project, "{id}/configure", endpoint.id))
     submit(browser, configure, form_with(configure, "name"), active=None)

@@ -144,7 +144,7 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
     result = submit(browser, page, form, payload=payload)
     assert "Fingerprint source the id field" in words(result.text)
     shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
-    assert "the sender says “High”" in words(shown.text)
+    assert "reported as “High”" in words(shown.text)
 
 
 @pytest.mark.long
@@ -296,7 +296,7 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     browser, page = opened(free, endpoint, "new")
     refused = submit(browser, page, form_with(page, "name"), type="http", name="Two", active="y")
     assert refused.status_code == 422
-    assert "tier allows one HTTP Endpoint" in refused.text
+    assert "allows only one HTTP Endpoint" in refused.text
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(free, mine.values(mapping={"title": [["event"]]}))
     browser, page = opened(free, endpoint, "{id}/configure")
