@@ -85,8 +85,8 @@ def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
     assert "recovered_at = null" in read.text
     seen = words(read.text)
     for field in (
-        "event object 3 in it name string “Disk full” level string “High” text string “”",
-        "machines array 2 in it [0] object 1 in it fqdn string “db-1” [1] object",
+        "event object 3 items name string “Disk full” level string “High” text string “”",
+        "machines array 2 items [0] object 1 item fqdn string “db-1” [1] object",
         "recovered_at null null id number 17",
     ):
         assert field in seen
