@@ -8,9 +8,9 @@ class ExternalTool(Link):
 
     name = "external"
     label = "External on-call tool"
-    help = "External on-call tool is a link to a tool that takes over paging while it is active."
+    help = "External on-call tool links to a tool that takes over paging while the link is active."
     api_url = ApiUrl(
-        help="URL of the on-call tool's API.",
+        help="The URL of the on-call tool's API.",
         refusal="The URL of the on-call tool must start with https:// or http://.",
     )
 

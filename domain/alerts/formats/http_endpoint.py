@@ -216,7 +216,7 @@ class HttpEndpoint(Format):
         Tool(
             name="PagerDuty Events API",
             marks="routing_key event_action",
-            hint="No mapping is needed for its events.",
+            hint="Events are read without a mapping.",
         ),
         *PRESETS,
     )
@@ -312,7 +312,7 @@ class HttpEndpoint(Format):
 def _pagerduty(base_url: str, key: str) -> Snippet:
     event = {"url": f"{base_url}/v2/enqueue", "routing_key": key}
     return Snippet(
-        title="PagerDuty: URL and routing key, for tools that use the Events API v2",
+        title="PagerDuty: Events API v2 URL and routing key, for tools that support it",
         language="json",
         text=f"{orjson.dumps(event, option=orjson.OPT_INDENT_2).decode()}\n",
     )

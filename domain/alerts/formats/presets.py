@@ -230,7 +230,7 @@ PRESETS: tuple[Preset, ...] = (
         marks="event_type title last_updated org.id",
         fields={"title": "title", "description": "body"},
         hint="Add $ALERT_TRANSITION and $AGGREG_KEY to the webhook's payload. Without them, "
-        "recoveries cannot resolve alerts.",
+        "recoveries do not resolve alerts.",
     ),
     Preset(
         name="Healthchecks",
@@ -243,7 +243,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         resolved=(("status", _IS, "up"),),
         dropped=(("status", _IS, "new, paused"),),
-        hint="Add an integration of the type Webhook with the body $JSON for down and for up.",
+        hint="Add an integration of the type Webhook with the body $JSON for down and up.",
     ),
     Preset(
         name="Nagios or Icinga",
@@ -307,7 +307,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         words={"failure": CRITICAL, "warning": LOW, "okay": INFO},
         resolved=(("labels.severity", _IS, "okay"),),
-        hint="Set Notifications true in a node of the plugin write_http.",
+        hint="In a Node of the write_http plugin, set Notifications true.",
     ),
     Preset(
         name="Apprise",

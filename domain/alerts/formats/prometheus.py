@@ -342,7 +342,8 @@ class Prometheus(Format):
         "Prometheus."
     )
     api_url = ApiUrl(
-        help=f"Deprecated and no longer used. Any URL is accepted, such as {PLACEHOLDER_API_URL}.",
+        help="Deprecated and no longer used. Any URL is accepted, such as "
+        f"{PLACEHOLDER_API_URL}.",
         usual=PLACEHOLDER_API_URL,
     )
     has_markdown = True
@@ -365,7 +366,7 @@ class Prometheus(Format):
         Tool(
             name="Prometheus or vmalert",
             marks="labels.alertname startsAt endsAt",
-            hint="Add the URL without .json as an Alertmanager. /api/v2/alerts is appended to it.",
+            hint="Enter the URL without .json as an Alertmanager. The path /api/v2/alerts is appended.",
         ),
     )
     guides = (

@@ -46,17 +46,17 @@ ALERTMANAGER = Sender(
     agents=("alertmanager/",),
     body_marks=(b'"groupKey"', b'"receiver"', b'"externalURL"'),
     key=(
-        "In alertmanager.yml, below http_config of the webhook, set authorization with type Bearer "
-        "and the key above as credentials, then reload Alertmanager."
+        "In alertmanager.yml, under http_config of the webhook, set authorization with the type "
+        "Bearer and the key above as credentials. Then reload Alertmanager."
     ),
     volume=(
-        "In alertmanager.yml, increase group_interval and repeat_interval of the route, so that "
-        "Alertmanager sends less often."
+        "In alertmanager.yml, raise group_interval and repeat_interval of the route to send "
+        "requests less often."
     ),
     size=(
-        "In alertmanager.yml, add labels to group_by of the route, such as namespace, so that each "
-        "group has fewer alerts. Do not set max_alerts, which omits alerts. An administrator can "
-        "increase METRICS_BODY_LIMIT_BYTES."
+        "In alertmanager.yml, add labels such as namespace to group_by of the route, so that each "
+        "group has fewer alerts. Do not set max_alerts, since it leaves out alerts. An "
+        "administrator can raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
 #: Known senders. The first match is used, since a body of Grafana also matches Alertmanager.
@@ -66,13 +66,13 @@ SENDERS = (
         agents=("grafana",),
         body_marks=(b'"orgId"', b'"receiver"'),
         key=(
-            "In Grafana, edit the contact point. Under “Optional Webhook settings”, set the "
-            "authorization header's scheme to Bearer and its credentials to the key above."
+            "In Grafana, edit the contact point. Under “Optional Webhook settings”, set the scheme "
+            "of the authorization header to Bearer, and its credentials to the key above."
         ),
-        volume="In Grafana, increase the timings of the notification policy.",
+        volume="In Grafana, raise the timings of the notification policy.",
         size=(
             "In Grafana, add labels to “Group by” of the notification policy, so that each group "
-            "has fewer alerts. An administrator can increase METRICS_BODY_LIMIT_BYTES."
+            "has fewer alerts. An administrator can raise METRICS_BODY_LIMIT_BYTES."
         ),
     ),
     ALERTMANAGER,
@@ -99,21 +99,21 @@ SENDERS = (
         name="Monit",
         agents=("monit/",),
         key=(
-            "Monit cannot send headers. Use an exec action that calls curl, as in the snippet "
+            "Monit cannot send headers itself. Call curl from an exec action, as in the snippet "
             "below."
         ),
-        media_type="Use an exec action that calls curl, as in the snippet below.",
+        media_type="Call curl from an exec action, as in the snippet below.",
     ),
     Sender(
         name="Healthchecks",
         agents=("healthchecks",),
         key=(
             "In the webhook integration, add the line “Authorization: Bearer KEY” to the request "
-            "headers, for down and for up."
+            "headers for down and up."
         ),
         media_type=(
             "In the webhook integration, choose POST and add the line “Content-Type: "
-            "application/json” to the request headers, for down and for up."
+            "application/json” to the request headers for down and up."
         ),
     ),
     Sender(
@@ -121,7 +121,7 @@ SENDERS = (
         agents=("collectd/",),
         key='In the Node of write_http, add Header "Authorization: Bearer KEY".',
         media_type='In the Node of write_http, set Format "JSON" and Notifications true.',
-        volume="In the Node of write_http, set Metrics false, so that only notifications are sent.",
+        volume="In the Node of write_http, set Metrics false to send only notifications.",
     ),
     Sender(
         name="Zabbix",
@@ -181,8 +181,8 @@ _ADVICE: Mapping[int, str] = {
         "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "
         "missing."
     ),
-    403: "The request was correct, but this integration does not accept deliveries now.",
-    408: "The body did not arrive in time. Check the network and any proxy in between.",
+    403: "The request was correct, but the integration does not currently accept deliveries.",
+    408: "The body did not arrive in time. Check the network, and any proxy in between.",
     422: (
         "The body is JSON, but contains no alert. Compare it with the example on the page “Send "
         "test alert”, and check that the type of this integration matches the sender."
@@ -194,10 +194,10 @@ def advice_for(status_code: int, sender: Sender) -> str:
     """Return advice for a request that was rejected with a status code."""
     of_sender = {
         401: sender.key,
-        413: sender.size or sender.volume or "Send fewer alerts in one request, or shorter texts.",
+        413: sender.size or sender.volume or "Send fewer alerts per request, or shorter texts.",
         415: sender.media_type or _ANY_TYPE,
         429: sender.volume or "Send less often, or send several alerts in one request.",
-        503: sender.volume or "Send less often. The sender will retry the request.",
+        503: sender.volume or "Send less often. The sender retries the request.",
     }
     return of_sender.get(status_code) or _ADVICE.get(status_code) or "Check the delivery."
 

@@ -157,8 +157,8 @@ def gaps(rules: Sequence[Rule]) -> Iterator[str]:
         late = [(begin, end) for begin, end, first in spans if first and first > _PATIENCE]
         if late:
             yield (
-                f"{alerts}{_when(late)}: no contact is notified within the first minute. The next "
-                "step of an escalation does not wait longer."
+                f"{alerts}{_when(late)}: no contact is notified in the first minute, so the next "
+                "step of the escalation may run first."
             )
 
 

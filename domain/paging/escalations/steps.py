@@ -314,7 +314,7 @@ def conditions_words(conditions: Conditions) -> str:
     if conditions.environments:
         parts.append(f"in environment {_either(conditions.environments)}")
     if conditions.services:
-        parts.append(f"of service {_either(conditions.services)}")
+        parts.append(f"for service {_either(conditions.services)}")
     if conditions.labels:
         parts.append(f"with {conditions.labels_text}")
     return " ".join(parts) if len(parts) > 1 or conditions.severities else "All alerts"

@@ -37,21 +37,17 @@ from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restrictio
 #: Number of repetitions of the step “repeat escalation”.
 _REPEATS = 5
 _CHAINS_NOT_TAKEN = {
-    "notify_user_group": "Slack groups cannot be paged. Page users or a schedule instead.",
-    "notify_team_members": (
-        "The export does not contain the members of teams. Page users or a schedule instead."
-    ),
-    "notify_whole_channel": "Create a channel in the project, and page the channel.",
+    "notify_user_group": "Slack groups cannot be paged. Add users or a schedule to the step.",
+    "notify_team_members": "The export does not list the members of teams. Add users or a schedule "
+    "to the step.",
+    "notify_whole_channel": "Create a channel in the project, and add it to the step.",
     "trigger_webhook": "Add a webhook to the project. It is called when an alert changes.",
     "trigger_action": "Add a webhook to the project. It is called when an alert changes.",
-    "resolve": "Policies do not resolve alerts.",
-    "declare_incident": "Add an incident rule.",
-    "notify_if_time_from_to": (
-        "Steps cannot depend on the time of day. The following steps page at any time."
-    ),
-    "notify_if_num_alerts_in_window": (
-        "Steps cannot depend on the number of alerts. The following steps always page."
-    ),
+    "resolve": "Escalation policies cannot resolve alerts.",
+    "declare_incident": "Add an incident rule to the project.",
+    "notify_if_time_from_to": "Steps cannot depend on the time of day. Later steps page at any "
+    "time.",
+    "notify_if_num_alerts_in_window": "Steps cannot count alerts. Later steps page immediately.",
 }
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
@@ -68,9 +64,7 @@ _KINDS = (
 _NOT_TAKEN = {
     "webhooks": "Outgoing webhooks are not imported. Add webhooks to the project.",
     "actions": "Outgoing webhooks are not imported. Add webhooks to the project.",
-    "personal_notification_rules": (
-        "Notification rules are not imported. Users have to add their contacts."
-    ),
+    "personal_notification_rules": "Rules are not imported. Each user adds contacts.",
     "shift_swaps": "Swaps are not imported. Swap the shifts in the schedule.",
 }
 _ALERTMANAGER = frozenset(
@@ -206,7 +200,7 @@ def _schedule_of(
         return None
     notes = list[str]()
     if found.ical_url_overrides:
-        notes.append("Overrides from its calendar are not imported. Add them manually.")
+        notes.append("Its overrides are in a calendar. Add current and future overrides manually.")
     place = known_zone(found.time_zone, notes)
     rotations, overrides = list[ImportedRotation](), list[ImportedOverride]()
     for key in found.shifts:
@@ -259,12 +253,9 @@ def _rotations(
     unit, length = _checked(shift, place, now)
     start, name = _start(shift, place), shift.name or shift.id
     if shift.time_zone and shift.time_zone != place:
-        notes.append(f"{name} used the time zone {shift.time_zone}. It now uses {place}.")
+        notes.append(f"{name} used the time zone {shift.time_zone}. Here, it uses {place}.")
     if shift.until is not None:
-        notes.append(
-            f"{name} should end on {shift.until:%Y-%m-%d}. Rotations have no end, so remove it "
-            "on that day."
-        )
+        notes.append(f"{name} ends on {shift.until:%Y-%m-%d}. Remove it manually on that day.")
     restrictions = _restrictions(shift, unit, start, length)
     turns = _turns(shift)
     for place_in_turn in range(max(map(len, turns))):
@@ -423,7 +414,7 @@ def _by_kind(
                 given[kind] += items_of(value)
             elif kind in _NOT_TAKEN and (count := len(items_of(value))):
                 left_out.append(
-                    LeftOut(kind=kind, name=f"{count} of them", reason=_NOT_TAKEN[kind])
+                    LeftOut(kind=kind, name=f"{count} in total", reason=_NOT_TAKEN[kind])
                 )
     if not any(given.values()):
         kinds = ", ".join(_KINDS)
@@ -465,9 +456,8 @@ def _default_chain(
     for name, chain in leads.items():
         if chain != default:
             reason = (
-                f"Its alerts went to {names[chain]}, but {names[default]} is now the default "
-                "policy. Add a route with conditions on severity, environment, service and "
-                "labels."
+                f"Its alerts went to {names[chain]}, but the default policy is {names[default]}. "
+                "Add a route with conditions on severity, environment, service and labels."
             )
             left_out.append(LeftOut(kind="route", name=name, reason=reason))
     return default
@@ -489,11 +479,11 @@ def _leave_out_routes(
 
 def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
     if found.type in _NO_SOURCES:
-        reason = f"Integrations of the type {found.type} do not receive alerts over HTTP."
+        reason = f"The type {found.type} does not receive alerts by HTTP."
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    note = f"It had the type {found.type}. Add a mapping if its payload has other fields."
+    note = f"Its type was {found.type}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.team_id or None,
         name=found.name or found.type,

@@ -145,7 +145,7 @@ def _schedule_of(
                 LeftOut(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
-        notes.append("It was disabled. It is now active.")
+        notes.append("It was disabled. Here, it is active.")
     return ImportedSchedule(
         key=found.id,
         team=found.ownerTeam.id if found.ownerTeam else None,
@@ -167,10 +167,7 @@ def _rotation(
     if found.endDate is not None and _aware(found.endDate, place) <= now:
         raise InvalidError("It has ended.")
     if found.endDate is not None:
-        notes.append(
-            f"{name} should end on {found.endDate:%Y-%m-%d}. Rotations have no end, so remove it "
-            "on that day."
-        )
+        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}. Remove it manually on that day.")
     starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
     at = starts_at.time().replace(second=0, microsecond=0)
     return ImportedRotation(
@@ -196,7 +193,7 @@ def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, .
         elif each.type == "none":
             raise InvalidError("It has turns without a user, which are not supported.")
         else:
-            notes.append(f"{name}: turns of the {each.type} {each.shown} are not imported.")
+            notes.append(f"{name}: the {each.type} {each.shown} is left out.")
     if not users:
         raise InvalidError("It has no turns of users.")
     return tuple(users)
@@ -235,11 +232,11 @@ def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[Imp
             continue
         if each.user is None or each.user.type not in {"user", ""}:
             notes.append(
-                f"The override from {start:%Y-%m-%d %H:%M} has no user, so it is not imported."
+                f"The override from {start:%Y-%m-%d %H:%M} has no user, so it is left out."
             )
             continue
         if each.rotations:
-            notes.append(f"The override from {start:%Y-%m-%d %H:%M} now replaces all rotations.")
+            notes.append(f"The override from {start:%Y-%m-%d %H:%M} replaces all rotations here.")
         taken.append(ImportedOverride(user=each.user.id, starts_at=start, ends_at=end))
     return taken
 
@@ -289,9 +286,9 @@ def _policy_of(
     repeat = found.repeat or _Repeat()
     count = repeat.count or 0
     if count > _MOST_REPEATS:
-        notes.append(f"It was repeated {count} times. It is now repeated {_MOST_REPEATS} times.")
+        notes.append(f"It was repeated {count} times. Here, it is repeated {_MOST_REPEATS} times.")
     if repeat.closeAlertAfterAll:
-        notes.append("It closed the alert at the end. The alert now stays open.")
+        notes.append("It closed the alert at the end. Here, the alert stays open.")
     wait = repeat.waitInterval or 0
     return ImportedPolicy(
         key=found.id,
@@ -313,21 +310,21 @@ def _step(
         kind = recipient.type or "(none)"
         raise InvalidError(f"Recipients of the type {kind} are not supported.")
     if rule.condition == "if-not-closed":
-        notes.append(f"Rule {number} no longer pages for acknowledged alerts.")
+        notes.append(f"Rule {number} also paged for acknowledged alerts. Here, it does not.")
     after = _after(rule.delay)
     if recipient.type == "schedule":
         if rule.notifyType not in {"default", ""}:
             said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
-            notes.append(f"{said}. It now pages the users on call.")
+            notes.append(f"{said}. Here, the people on call are paged.")
         return ImportedStep(after=after, schedules=(recipient.id,))
     if recipient.type == "user":
         return ImportedStep(after=after, users=(recipient.id,))
     is_random = rule.notifyType == "random"
     notes.append(
-        f"Rule {number} paged a random member of the team {recipient.shown}. Its former members "
-        "now take turns."
+        f"Rule {number} paged a random member of the team {recipient.shown}. Here, the members in "
+        "this backup take turns."
         if is_random
-        else f"Rule {number} pages all former members of the team {recipient.shown}."
+        else f"Rule {number} pages all members of the team {recipient.shown} in this backup."
     )
     return ImportedStep(after=after, users=_members_of(recipient, members), takes_turns=is_random)
 
@@ -348,13 +345,13 @@ def _after(delay: _Delay | None) -> timedelta:
 
 
 _NOT_TAKEN = {
-    "policies": "Alert policies are not imported. Use routes, silences and incident rules.",
-    "policiesV2": "Alert policies are not imported. Use routes, silences and incident rules.",
+    "policies": "Alert policies have no equivalent. Use routes, silences and incident rules.",
+    "policiesV2": "Alert policies have no equivalent. Use routes, silences and incident rules.",
     "forwardings": "Forwarding rules are not imported. Add an override to the schedule.",
     "maintenance": "Maintenance is not imported. Create a maintenance window.",
-    "heartbeats": "Heartbeats are not imported. Create a heartbeat, which has a new URL.",
-    "customUserRoles": "Roles of users are not imported.",
-    "notifications": "Notification rules are not imported. Users have to add their contacts.",
+    "heartbeats": "Heartbeats are not imported. Create them again, since their URLs change anyway.",
+    "customUserRoles": "User roles are not imported.",
+    "notifications": "Notification rules are not imported. Each user adds contacts.",
     "groups": "Groups are not imported.",
 }
 
@@ -493,7 +490,7 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
                 "environment, service and labels."
             )
             if rule.isDefault:
-                reason = "Its alerts are not escalated. Add a policy, and make it the default."
+                reason = "Its alerts go to no escalation. Add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
             left_out.append(LeftOut(kind="route", name=name[:200], reason=reason))
     return frozenset(found)
@@ -502,13 +499,13 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
 def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
     if found.type in _NO_SOURCES:
         reason = (
-            f"Integrations of the type {found.type} do not receive alerts over HTTP. To send "
-            "alerts to another service, add a channel or a webhook to the project."
+            f"The type {found.type} does not receive alerts by HTTP. To send messages elsewhere, "
+            "add a channel or a webhook to the project."
         )
         left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
         return None
     is_metrics = found.type in _ALERTMANAGER
-    note = f"It had the type {found.type or 'API'}. Add a mapping if its payload has other fields."
+    note = f"Its type was {found.type or 'API'}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.ownerTeam.id if found.ownerTeam else None,
         name=found.name or found.type,

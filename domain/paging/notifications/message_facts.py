@@ -210,7 +210,7 @@ def _single(thing: Alert | Incident, policy: PagingPolicy, *, session: Session) 
         details = (("Status", thing.status), ("Alerts", str(thing.alerts)))
         return SingleAlert(details=details, description=None, facts=_NO_FACTS, former=None)
     found = (
-        ("Why this severity", thing.severity_reason),
+        ("Severity reason", thing.severity_reason),
         ("Service", thing.service),
         ("Environment", thing.environment),
         ("Hosts", ", ".join(thing.hosts.split("\n")) if thing.hosts else None),

@@ -245,10 +245,10 @@ def _words_of_swap(
     people = f"The swap of {swap.user.username} and {swap.other_user.username}"
     if after is None:
         start = change.written(min(swap.starts_at, swap.other_starts_at))
-        return f"{people} that starts on {start} will end because its turns no longer exist."
+        return f"{people} that starts on {start} ends, because its turns no longer exist."
     first, second = (change.period(each.start, each.end) for each in after)
     return (
-        f"{people} will move: {swap.user.username} will give the turn {first}, and "
+        f"{people} moves: {swap.user.username} gives away the turn {first}, and "
         f"{swap.other_user.username} the turn {second}."
     )
 
@@ -257,5 +257,5 @@ def _words_of_override(override: OnCallOverride, after: Period | None, change: S
     when = change.period(override.starts_at, override.ends_at)
     which = f"The override of {override.user.username} {when}"
     if after is None:
-        return f"{which} will end because the turn that it covers no longer exists."
-    return f"{which} will move. It will be {change.period(after.start, after.end)}."
+        return f"{which} ends, because the turn that it covers no longer exists."
+    return f"{which} moves. Its new period is {change.period(after.start, after.end)}."

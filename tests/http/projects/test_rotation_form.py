@@ -134,7 +134,7 @@ def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
     page = browser.get(edit_url)
     asked = submit(browser, page, form_to(page, "/edit"), handover_time="10:00")
     assert asked.status_code == 200
-    moves = f"The swap of {owner.username} and {helper.username} will move"
+    moves = f"The swap of {owner.username} and {helper.username} moves"
     assert moves in asked.text
     assert gatebell.cli("schedules", "show", project, "Primary") == made
     saved = submit(browser, asked, form_to(asked, "/edit"))
@@ -144,7 +144,7 @@ def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
     # Without its rotation, the swap would end.
     page = browser.get(at)
     asked = submit(browser, page, form_to(page, f"/rotations/{rotation['id']}/delete"))
-    assert "will end because its turns no longer exist." in asked.text
+    assert "ends, because its turns no longer exist." in asked.text
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"]
     submit(browser, asked, form_to(asked, "/delete"))
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == []

@@ -45,7 +45,7 @@ def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbo
     pages.run_for(4)
     (message,) = mailbox.messages
     text = message.get_content().replace("\r\n", "\n")
-    assert "Why this severity: reported as “page”" in text
+    assert "Severity reason: reported as “page”" in text
     assert "Seen twice before, last at " in text
     assert "@alice noted then: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
 

@@ -182,7 +182,7 @@ def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
         (first, last) = pages.activity(alert)
         assert (first[:2], last[:2]) == (("page", "alice"), ("page", "alice"))
         reason = "the mail server is unavailable"
-        assert first[2].startswith(f"was not reached: e-mail failed ({reason}")
+        assert first[2].startswith(f"was not reached: email failed ({reason}")
         assert last[2].startswith(f"was not paged by email: {reason}")
         assert "pager.example" not in first[2] + last[2]
     assert pages.waiting_messages() == []

@@ -81,8 +81,8 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
     assert "calendar.example" in found["schedule", "From a calendar"]
     assert "webhook to the project" in found["step", "Shop chain: step 4"]
     assert "Add a route" in found["route", "Alertmanager: us-(east|west)"]
-    assert "do not receive alerts" in found["integration", "Mail"]
-    assert "webhooks to the project" in found["webhooks", "1 of them"]
+    assert "does not receive alerts" in found["integration", "Mail"]
+    assert "webhooks to the project" in found["webhooks", "1 in total"]
     assert [(each.name, each.type) for each in plan.integrations] == [
         ("Alertmanager", PROMETHEUS),
         ("Deploys", HTTP),

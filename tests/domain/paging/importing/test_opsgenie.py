@@ -91,7 +91,7 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
     assert "turns without a user" in found["rotation", "Shop_schedule: Gaps"]
     assert found["rotation", "Shop_schedule: Former"] == "It has ended."
     assert "Add a route" in found["route", "Shop: Nights"]
-    assert "do not receive alerts" in found["integration", "Mail"]
+    assert "does not receive alerts" in found["integration", "Mail"]
     assert {kind for kind, _ in found} == {
         *("rotation", "route", "integration", "policies", "maintenance"),
     }

@@ -91,8 +91,8 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
                 "no rule, so all contacts are notified immediately."
             ),
             (
-                "Other alerts, Mon, Tue, Wed, Thu, Fri 09:00 to 17:00: no contact is notified "
-                "within the first minute. The next step of an escalation does not wait longer."
+                "Other alerts, Mon, Tue, Wed, Thu, Fri 09:00 to 17:00: no contact is notified in "
+                "the first minute, so the next step of the escalation may run first."
             ),
         ],
     }
