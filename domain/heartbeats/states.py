@@ -81,7 +81,7 @@ def _check_length(length: timedelta, least: timedelta, field: str, words: str) -
 
 def _check_zone(name: str) -> None:
     if name not in _zones():
-        message = f"“{name[:64]}” is not a time zone. Use a name such as Europe/Berlin or UTC."
+        message = f'"{name[:64]}" is not a time zone. Use a name such as Europe/Berlin or UTC.'
         raise InvalidError(message, field="time_zone")
 
 

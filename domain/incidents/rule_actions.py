@@ -205,7 +205,7 @@ def _store(
             for field, value in values.items():
                 setattr(row, field, value)
     except IntegrityError as error:
-        message = f"An incident rule named “{name}” already exists."
+        message = f'An incident rule named "{name}" already exists.'
         raise ConflictError(message, field="name") from error
     # Changes of alerts are followed as long as a rule can open incidents.
     follow(project.id, Follower.INCIDENTS, session=work.session)

@@ -197,7 +197,7 @@ def _check_alone(kind: IntegrationType, active_others: Sequence[Integration]) ->
     if kind.takes_over and active_others:
         message = (
             "No other integration can be active while the link to an on-call tool is active. "
-            f"Turn off “{active_others[0].name}” first."
+            f'Turn off "{active_others[0].name}" first.'
         )
         raise InvalidError(message, field="active")
     if any(type_named(other.type).takes_over for other in active_others):

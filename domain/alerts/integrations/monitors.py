@@ -147,7 +147,7 @@ def _partners(
             raise InvalidError(message, field="joined_with")
         left_out = set(joined_with(by_id[each], others)) - set(wanted)
         if left_out:
-            names = f"“{by_id[each].name}” is joined with “{by_id[min(left_out)].name}”"
+            names = f'"{by_id[each].name}" is joined with "{by_id[min(left_out)].name}"'
             raise InvalidError(f"{names}. Choose both or neither.", field="joined_with")
     return [by_id[each] for each in dict.fromkeys(wanted)]
 

@@ -179,7 +179,7 @@ def _conditions(rows: Sequence[ConditionChoice], offered: frozenset[str]) -> Ite
     for row in rows:
         words = [word for part in row.words.split(",") if (word := part.strip())]
         if not row.path and words:
-            message = f"Choose the field to compare with “{row.words.strip()}”."
+            message = f'Choose the field to compare with "{row.words.strip()}".'
             raise InvalidError(message, field="mapping")
         if row.path:
             path = _path(row.path, offered)

@@ -97,7 +97,7 @@ def _severities(words: Sequence[str]) -> tuple[str, ...]:
     known = [word.value for word in Severity]
     for word in words:
         if word.lower() not in known:
-            message = f"“{word}” is not a severity. Use {', '.join(known)}."
+            message = f'"{word}" is not a severity. Use {", ".join(known)}.'
             raise InvalidError(message, field="severities")
     return tuple(dict.fromkeys(word.lower() for word in words))
 

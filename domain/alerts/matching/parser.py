@@ -141,7 +141,7 @@ class _Reader:
 
     def error(self, expected: str) -> MatcherSyntaxError:
         rest = self._text[self.position :]
-        found = f"“{rest[0]}”" if rest else "the end of the text"
+        found = f'"{rest[0]}"' if rest else "the end of the text"
         return MatcherSyntaxError(self.position, f"expected {expected}, found {found}")
 
     def _word(self, what: str) -> str:

@@ -253,14 +253,14 @@ _RECORD_USE = (
 
 _MISSING = "The authorization key is missing: there is no Authorization header."
 _IN_OTHER_FORM = (
-    "The Authorization header has no key. Send “Bearer KEY”, or Basic with an empty user name and "
+    'The Authorization header has no key. Send "Bearer KEY", or Basic with an empty user name and '
     "the key as the password."
 )
 
 
 _NOT_IN_URL = (
-    "This integration does not accept a key in the URL. Send “Authorization: Bearer KEY”, or turn "
-    "on “Accept the key in the URL” on its page."
+    'This integration does not accept a key in the URL. Send "Authorization: Bearer KEY", or turn '
+    'on "Accept the key in the URL" on its page.'
 )
 
 

@@ -441,7 +441,7 @@ def _known_policy(work: Work, holder: Holder, policy_id: int | str | None) -> in
     wanted = str(policy_id)
     numbered = [row.id for row in found if str(row.id) == wanted]
     if not (named or numbered):
-        message = f"Escalation policy “{wanted[:100]}” not found here or in the groups above."
+        message = f'Escalation policy "{wanted[:100]}" not found here or in the groups above.'
         raise InvalidError(message, field="escalation_policy_id")
     chosen: int = (named or numbered)[0]
     return chosen

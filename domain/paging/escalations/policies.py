@@ -48,9 +48,9 @@ from models import EscalationPolicy as PolicyRow
 from models.folding import fold
 
 _MISSING = {
-    TargetKind.USER: "“{}” is not a member who can see the alerts.",
-    TargetKind.SCHEDULE: "Schedule “{}” not found here or in the groups above.",
-    TargetKind.CHANNEL: "Channel “{}” not found here or in the groups above.",
+    TargetKind.USER: '"{}" is not a member who can see the alerts.',
+    TargetKind.SCHEDULE: 'Schedule "{}" not found here or in the groups above.',
+    TargetKind.CHANNEL: 'Channel "{}" not found here or in the groups above.',
 }
 
 

@@ -174,7 +174,7 @@ def parse_target(text: str, field: str = "steps") -> NamedTarget:
     """
     found = _TARGET.fullmatch(text.strip().rstrip(","))
     if found is None:
-        message = f"“{text[:50]}” is not a target. Use user:NAME, schedule:NAME or channel:NAME."
+        message = f'"{text[:50]}" is not a target. Use user:NAME, schedule:NAME or channel:NAME.'
         raise InvalidError(message, field=field)
     kind = TargetKind(found[1])
     name = found[2].strip()

@@ -31,7 +31,7 @@ def check_reachable(
     missing = keys.keys() - {fold(name) for name in people.values()}
     if missing:
         name = keys[min(missing)].strip()[:100]
-        message = f"“{name}” is not a member who can see the alerts of this project."
+        message = f'"{name}" is not a member who can see the alerts of this project.'
         raise InvalidError(message, field=field)
     found = reachable(
         people,

@@ -152,7 +152,7 @@ def parse_rotation(text: str) -> dict[str, Any]:
         return _Reader(text.split()).rotation()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
-        message = f"“{text[:80]}” {reason}. Use a rotation such as “{EXAMPLE}”."
+        message = f'"{text[:80]}" {reason}. Use a rotation such as "{EXAMPLE}".'
         raise InvalidError(message, field="rotations") from error
 
 
@@ -211,7 +211,7 @@ class _Reader:
                 given.append(self._take())
             self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
         else:
-            raise ValueError(f"contains the unknown word “{word[:20]}”")
+            raise ValueError(f'contains the unknown word "{word[:20]}"')
 
 
 def _names_days(word: str) -> bool:

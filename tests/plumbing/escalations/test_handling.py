@@ -161,8 +161,8 @@ def test_who_cannot_be_paged_is_refused_with_the_reason(shop: Escalated) -> None
     shop.person("mallory", role=None)
     for name, why in (
         ("eve", "@eve has no confirmed contact, so no page was sent."),
-        ("mallory", "“mallory” is not a member who can see the alerts of this project."),
-        ("nobody", "“nobody” is not a member who can see the alerts of this project."),
+        ("mallory", '"mallory" is not a member who can see the alerts of this project.'),
+        ("nobody", '"nobody" is not a member who can see the alerts of this project.'),
     ):
         with pytest.raises(InvalidError, match=why):
             do(shop, manual_actions.page_person, alert, AlertPageBody(user=name))

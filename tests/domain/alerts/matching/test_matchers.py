@@ -62,12 +62,12 @@ def test_there_may_be_no_matchers(text: str) -> None:
     ("text", "position", "reason"),
     [
         ("service", 8, "expected one of = != =~ !~, found the end of the text"),
-        ('a="b" c="d"', 7, "expected a comma, found “c”"),
-        ('{{a="b"}}', 2, "expected the name of a label, found “{”"),
+        ('a="b" c="d"', 7, 'expected a comma, found "c"'),
+        ('{{a="b"}}', 2, 'expected the name of a label, found "{"'),
         ('{"a b"="c"', 11, "expected a comma or a closing brace, found the end of the text"),
-        ('"a b"="c"}', 10, "expected a comma, found “}”"),
-        ('{"a b"="c"} x', 13, "expected the end of the text, found “x”"),
-        ('{a="b",,c="d"}', 8, "expected the name of a label, found “,”"),
+        ('"a b"="c"}', 10, 'expected a comma, found "}"'),
+        ('{"a b"="c"} x', 13, 'expected the end of the text, found "x"'),
+        ('{a="b",,c="d"}', 8, 'expected the name of a label, found ","'),
         ('a="b', 3, "this double quote is not closed"),
         ('"a b"=', 7, "expected a value, found the end of the text"),
         ('""="b"', 1, "the name of a label is empty"),
@@ -75,7 +75,7 @@ def test_there_may_be_no_matchers(text: str) -> None:
         (r'"a b"="\xff"', 7, "this string is not UTF-8"),
         ('a=~"["', 4, "the value of a is not a regular expression in RE2 syntax"),
         ('a=~"(?=b)"', 4, "the value of a is not a regular expression in RE2 syntax"),
-        ('a==b"', 3, "expected a value, found “=”"),
+        ('a==b"', 3, 'expected a value, found "="'),
     ],
 )
 def test_an_error_says_where_it_is_and_what_was_expected(
