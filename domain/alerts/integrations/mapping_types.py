@@ -81,10 +81,11 @@ class MappingRulesBody(BaseModel):
         default={}, description="Severity for each severity word of the sender."
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="Conditions of which one resolves the alert."
+        default=(), description="Conditions that resolve the alert. One match is enough."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="Conditions of which one drops the item. Dropped items are counted."
+        default=(),
+        description="Conditions that drop the item. One match is enough. Dropped items are counted.",
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."

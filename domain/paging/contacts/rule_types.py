@@ -85,7 +85,7 @@ class ContactRuleSummary(Resource):
     """Summary of the notification rules of a user."""
 
     sentences: list[str] = Field(
-        description="Effect of the rules by kind of alert and time, as sentences."
+        description="Summary of the rules, one sentence for each kind of alert and period."
     )
     gaps: list[str] = Field(
         description="Warnings about alerts that no rule applies to, and about delayed messages."
