@@ -85,7 +85,7 @@ class MappingRulesBody(BaseModel):
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
         default=(),
-        description="Conditions that drop the item. One match is enough. Dropped items are counted.",
+        description="Conditions that drop the item. One match is enough. Drops are counted.",
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."
