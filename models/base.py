@@ -45,7 +45,7 @@ class UTCDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a date-time without a time zone reached the database")
+            raise ValueError("a datetime without a time zone cannot be stored")
         return value.astimezone(UTC)
 
 

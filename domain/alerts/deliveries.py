@@ -48,25 +48,25 @@ class Delivery(Resource):
     status_code: int
     reason: str | None = Field(description="Reason why the delivery was rejected.")
     size: int = Field(description="Size of the body as it was received, in bytes.")
-    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    sender: str = Field(description="IP address, or the user who sent a test alert.")
     created: int = Field(
-        validation_alias="opened", description="The number of alerts that were opened."
+        validation_alias="opened", description="Number of alerts that were opened."
     )
     grouped: int = Field(
         validation_alias="joined",
-        description="The number of alerts that were grouped into open ones.",
+        description="Number of reports that were grouped into open alerts.",
     )
-    resolved: int = Field(description="The number of alerts that were resolved.")
+    resolved: int = Field(description="Number of alerts that were resolved.")
     parse_warnings: tuple[str, ...]
-    truncated_alerts: int = Field(description="The number of alerts that the sender left out.")
+    truncated_alerts: int = Field(description="Number of alerts that the sender omitted.")
     replayed_as: int | None = Field(
-        description="The delivery as which a refused one was stored after all."
+        description="Id of the delivery that was created when this rejected delivery was replayed."
     )
-    dropped: int = Field(description="The number of items that a rule of the mapping dropped.")
+    dropped: int = Field(description="Number of items that a rule of the mapping dropped.")
     is_test: bool
     duration: int | None = Field(description="Duration of the processing, in microseconds.")
     skipped: int = Field(
-        description="The number of similar deliveries that were rejected and not stored."
+        description="Number of similar deliveries that were rejected and not stored."
     )
 
     @property
@@ -84,7 +84,7 @@ class StoredDelivery(Delivery):
 
     body: Annotated[str | None, BeforeValidator(_pretty)] = Field(
         description="Body of the delivery, indented if it is JSON. Null if it was not stored. The "
-        "bytes are at `…/body`."
+        "original bytes are available at `…/body`."
     )
 
 
@@ -136,7 +136,7 @@ def read_selection(text: str | None) -> DeliverySelection:
         return DeliverySelection(text or DeliverySelection.ALL)
     except ValueError as error:
         raise QueryError(
-            f"show must be one of {', '.join(DeliverySelection)}.", field="show"
+            f"`show` must be one of {', '.join(DeliverySelection)}.", field="show"
         ) from error
 
 
@@ -148,7 +148,7 @@ def read_status(text: str | None) -> int | None:
     if not text:
         return None
     if not _STATUS_CODE.fullmatch(text):
-        raise QueryError("status must be a status code, of three digits.", field="status")
+        raise QueryError("`status` must be a status code with three digits.", field="status")
     return int(text)
 
 

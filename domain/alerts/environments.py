@@ -81,7 +81,7 @@ class EnvironmentFilter:
 def check_search(search: str) -> None:
     """Raise InvalidError if a search is too short."""
     if search and len(search) < SHORTEST_SEARCH:
-        message = f"Search environments with at least {SHORTEST_SEARCH} characters."
+        message = f"The search must have at least {SHORTEST_SEARCH} characters."
         raise InvalidError(message, field="search")
 
 
@@ -243,7 +243,7 @@ def create_environment(
         message = "Enter a name with letters, digits or symbols, such as production."
         raise InvalidError(message, field="name")
     if len(kept) > LONGEST_NAME:
-        raise InvalidError(f"A name has at most {LONGEST_NAME} characters.", field="name")
+        raise InvalidError(f"The name can have at most {LONGEST_NAME} characters.", field="name")
     made = Environment(project_id=project_id, name=kept, created_at=now)
     try:
         with session.begin_nested():

@@ -110,7 +110,8 @@ def create_heartbeat(work: Work, project: ProjectView, new: NewHeartbeat) -> Hea
     work.session.execute(lock)
     count = select(func.count()).where(HeartbeatRow.project_id == project.id)
     if (work.session.scalar(count) or 0) >= MOST:
-        raise InvalidError(f"A project can have at most {MOST:,} heartbeats.")
+        message = f"A project can have at most {MOST:,} heartbeats. Delete a heartbeat first."
+        raise InvalidError(message)
     row = HeartbeatRow(project_id=project.id, state=HeartbeatState.NEW.value, created_at=work.now)
     _set(row, dict(new), {})
     key = _new_key(work, row)

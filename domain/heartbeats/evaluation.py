@@ -60,8 +60,8 @@ _CLOSED_PAUSE = timedelta(minutes=1)
 #: Sender of the log entries that the service itself adds.
 SENDER_OF_LOG = "Gatebell"
 UNHEARD = (
-    "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
-    "no alert. The next ping is expected by {expected_at}, at most {late} late."
+    "Gatebell could not receive pings from {began_at} until {ended_at}, so no alert was opened for "
+    "a missing ping. The next ping is expected by {expected_at}, with a grace time of {late}."
 )
 
 
@@ -330,24 +330,27 @@ def _content(
 
 def _description(found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime) -> str:
     if decision.action is AlertAction.RESOLVE:
-        return "It reported again."
+        return "A ping arrived again."
     parts = [_sentence(found, decision, now), found.description, _excerpt(log)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _sentence(found: FoundHeartbeat, decision: Decision, now: datetime) -> str:
     last = found.last_ping_at
-    heard = f"The last ping arrived at {_time(last)}." if last else "There was no ping yet."
+    heard = f"The last ping arrived at {_time(last)}." if last else "No ping has arrived yet."
     schedule = schedule_of(found)
     if decision.problem is Problem.FAILED:
         status = found.last_exit_status
         return (
-            "It reported a failure." if status is None else f"It ended with exit status {status}."
+            "The job reported a failure."
+            if status is None
+            else f"The job ended with exit status {status}."
         )
     if decision.problem is Problem.UNFINISHED:
-        return f"It sent a start, and no end within its grace time of {schedule.latest}. {heard}"
+        late = f"The job started, but did not end within the grace time of {schedule.latest}."
+        return f"{late} {heard}"
     expected = _time(schedule.earlier(decision.since or now))
-    return f"A ping was expected by {expected}, at most {schedule.latest} late. {heard}"
+    return f"A ping was expected by {expected}, with a grace time of {schedule.latest}. {heard}"
 
 
 def _time(moment: datetime) -> str:

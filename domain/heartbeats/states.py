@@ -42,11 +42,11 @@ class Schedule:
     def __post_init__(self) -> None:
         """Validate the values."""
         if (self.every is None) == (self.cron is None):
-            raise InvalidError("Give either an interval or a cron expression.", field="every")
-        _check_length(self.grace, timedelta(0), "grace", "The grace time is from 0 s")
+            raise InvalidError("Use either an interval or a cron expression.", field="every")
+        _check_length(self.grace, timedelta(0), "grace", "The grace time must be from 0 s")
         _check_zone(self.time_zone)
         if self.every is not None:
-            _check_length(self.every, SHORTEST_EVERY, "every", "The interval is from 1 s")
+            _check_length(self.every, SHORTEST_EVERY, "every", "The interval must be from 1 s")
         if self.cron is not None:
             _check_cron(self.cron)
 
@@ -81,7 +81,7 @@ def _check_length(length: timedelta, least: timedelta, field: str, words: str) -
 
 def _check_zone(name: str) -> None:
     if name not in _zones():
-        message = f"“{name[:64]}” is not a time zone: use a name such as Europe/Berlin or UTC."
+        message = f'"{name[:64]}" is not a time zone. Use a name such as Europe/Berlin or UTC.'
         raise InvalidError(message, field="time_zone")
 
 
@@ -93,15 +93,15 @@ def _zones() -> frozenset[str]:
 def _check_cron(expression: str) -> None:
     if len(expression) > LONGEST_CRON or len(expression.split()) != _FIELDS:
         message = (
-            "A cron expression has five fields: minute, hour, day of the month, month and day of "
-            f"the week, such as 30 3 * * 1-5; at most {LONGEST_CRON} characters."
+            "A cron expression must have five fields (minute, hour, day of the month, month and "
+            f"day of the week), such as 30 3 * * 1-5, and at most {LONGEST_CRON} characters."
         )
         raise InvalidError(message, field="cron")
     try:
         next(CronSim(expression, _SOME_DAY))
     except (CronSimError, StopIteration) as error:
-        reason = str(error) or "no day ever matches it"
-        message = f"The cron expression cannot be read: {reason}."
+        reason = str(error) or "it never matches a day"
+        message = f"The cron expression is invalid: {reason}."
         raise InvalidError(message, field="cron") from error
 
 

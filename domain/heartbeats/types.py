@@ -61,7 +61,7 @@ class PingQuery(Query):
     """Parameters of a ping."""
 
     rid: Text = Field(
-        default="", description="A UUID of the run, for a job that runs several times at once."
+        default="", description="UUID of the run, for jobs whose runs can overlap."
     )
 
 
@@ -76,15 +76,18 @@ class NewHeartbeat(Body):
 
     name: Annotated[Name, Field(max_length=LONGEST_NAME)]
     every: _Length | None = Field(
-        default=None, description="Seconds or a text such as 5m, from 1 s to 366 days."
+        default=None,
+        description="Interval between pings: a number of seconds, or a text such as `5m`. From 1 "
+        "second to 366 days.",
     )
     cron: Annotated[Text, Field(max_length=LONGEST_CRON)] = Field(
-        default="", description="Five fields, such as 30 3 * * 1-5."
+        default="",
+        description="Cron expression with five fields, such as `30 3 * * 1-5`, instead of `every`.",
     )
     time_zone: Text = Field(default="UTC", description="Time zone of the cron expression.")
     grace: _Length = Field(
         default=timedelta(minutes=1),
-        description="Seconds or a text such as 1m; 0 s or more.",
+        description="Grace time: a number of seconds, or a text such as `1m`. Up to 366 days.",
         json_schema_extra={"default": 60},
     )
     description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
@@ -102,7 +105,8 @@ class UrlReset(Body):
 
     previous_for: Annotated[Overlap, _GIVEN_DURATION] = Field(
         default=timedelta(0),
-        description="Seconds or a text such as 1d; at most 30 days.",
+        description="Time for which the old URL stays valid: a number of seconds, or a text such "
+        "as `1d`. At most 30 days.",
         json_schema_extra={"default": 0},
     )
 
@@ -113,16 +117,16 @@ class Heartbeat(Resource):
     id: int
     name: str
     description: str
-    every: _Seconds | None = Field(description="Seconds.")
+    every: _Seconds | None = Field(description="Interval between pings, in seconds.")
     cron: str | None
     time_zone: str
-    grace: _Seconds = Field(description="Seconds.")
+    grace: _Seconds = Field(description="Grace time, in seconds.")
     severity: str
     environment: str | None
     state: HeartbeatState
     next_expected_at: Time | None
     overdue_at: Time | None = Field(
-        description="Time at which an alert opens unless a ping arrives."
+        description="Time at which an alert opens if no ping arrives."
     )
     pings_count: int
     last_ping_at: Time | None

@@ -188,7 +188,8 @@ def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPa
         raise ConflictError("The incident is closed. Reopen it first.")
     names = body.users or [person.username for person in incident.assignees]
     if not names:
-        raise InvalidError("Nobody is assigned to the incident: name users.", field="users")
+        message = "The incident has no assignees. Specify the users to page."
+        raise InvalidError(message, field="users")
     if work.actor.means is Means.PAGE and were_just_paged(row.id, names, work=work):
         return incident
     paged = page_people(work, project, row, names, by=_by(work))
@@ -198,7 +199,7 @@ def page_responders(work: Work, project: ProjectView, iid: int, body: IncidentPa
 
 @action("incidents.delete")
 def delete_incident(work: Work, project: ProjectView, iid: int) -> Incident:
-    """Delete an incident with its timeline and keep its alerts.
+    """Delete an incident and its timeline, but keep its alerts.
 
     Return the deleted incident. Raise NotFoundError if the project has no such incident.
     """

@@ -276,5 +276,5 @@ def _candidate(
     try:
         return get_candidate(project, username, by=by, session=session, today=now.date())
     except InvalidError as error:
-        message = "Incidents can be assigned to members of the project, Developer or higher."
+        message = "Assignees must be members of the project with the Developer role or higher."
         raise InvalidError(message, field="assignees") from error

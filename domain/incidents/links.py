@@ -35,7 +35,8 @@ def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> li
     number, and InvalidError for more than MOST_AT_ONCE numbers.
     """
     if len(set(iids)) > MOST_AT_ONCE:
-        raise InvalidError(f"Link at most {MOST_AT_ONCE} alerts at once.", field="alerts")
+        message = f"At most {MOST_AT_ONCE} alerts can be linked in one request."
+        raise InvalidError(message, field="alerts")
     if not iids:
         return []
     lock_alerts_of(project_id, session=session)
@@ -80,7 +81,8 @@ def check_free(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
     taken = open_incidents_of([alert.id for alert in alerts], session=session)
     for alert in alerts:
         if alert.id in taken:
-            message = f"Alert {alert.iid} belongs to the open incident {taken[alert.id].iid}."
+            other = taken[alert.id].iid
+            message = f"Alert {alert.iid} already belongs to the open incident {other}."
             raise ConflictError(message, field="alerts")
 
 

@@ -114,7 +114,7 @@ def delete_note(work: Work, project: ProjectView, iid: int, note_id: int) -> Non
 
 def _check_internal(project: ProjectView, wanted: NewIncidentNote | IncidentNoteChange) -> None:
     if wanted.is_internal and not sees_internal(project):
-        raise ForbiddenError("Internal comments need the Reporter role.")
+        raise ForbiddenError("You need the Reporter role to write internal comments.")
 
 
 def _get(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
@@ -134,9 +134,9 @@ def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRo
     """
     row = _get(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:
-        raise ForbiddenError("Entries about changes of the incident cannot be changed.")
+        raise ForbiddenError("Only comments can be changed, not other entries of the timeline.")
     if row.user_id != work.actor.id and not project.can_maintain:
-        raise ForbiddenError("You can change your own comments; Maintainers can change all.")
+        raise ForbiddenError("You need the Maintainer role to change comments of other users.")
     return row
 
 

@@ -269,7 +269,8 @@ def _row(
     project_id: int, iid: int, new: NewIncident, *, by: Actor | None, now: datetime
 ) -> Incident:
     if new.title is None:
-        raise InvalidError("Give a title, or alerts to take it from.", field="title")
+        message = "The incident has no title. Specify a title, or alerts to derive it from."
+        raise InvalidError(message, field="title")
     return Incident(
         project_id=project_id,
         iid=iid,

@@ -76,7 +76,8 @@ def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> Incid
     lock_incidents(project.id, session=work.session)
     count = select(func.count()).where(RuleRow.project_id == project.id)
     if (work.session.scalar(count) or 0) >= MOST_RULES:
-        raise InvalidError(f"A project can have at most {MOST_RULES} rules.", field="name")
+        message = f"A project can have at most {MOST_RULES} incident rules. Delete a rule first."
+        raise InvalidError(message, field="name")
     row = RuleRow(project_id=project.id, created_at=work.now)
     _store(work, project, row, new, called, EventKind.INCIDENT_RULE_CREATED)
     return show_rule(work, project, row.id)
@@ -105,7 +106,7 @@ def change_rule(
 
 @action("incident_rules.delete")
 def delete_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
-    """Delete an incident rule and keep its incidents.
+    """Delete an incident rule, but keep its incidents.
 
     Return the deleted rule. Raise NotFoundError if the project has no such rule.
     """
@@ -204,7 +205,7 @@ def _store(
             for field, value in values.items():
                 setattr(row, field, value)
     except IntegrityError as error:
-        message = f"A rule with the name “{name}” already exists."
+        message = f'An incident rule named "{name}" already exists.'
         raise ConflictError(message, field="name") from error
     # Changes of alerts are followed as long as a rule can open incidents.
     follow(project.id, Follower.INCIDENTS, session=work.session)
@@ -217,7 +218,8 @@ def _store(
 def _checked_name(name: str) -> str:
     checked = storable(name).strip()
     if not checked or len(checked) > LONGEST_RULE_NAME:
-        raise InvalidError(f"A name has 1 to {LONGEST_RULE_NAME} characters.", field="name")
+        message = f"The name must have 1 to {LONGEST_RULE_NAME} characters."
+        raise InvalidError(message, field="name")
     return checked
 
 

@@ -127,7 +127,7 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
     press(page, page.get_by_role("link", name="Send test alert").first)
     press(page, page.get_by_role("button", name="Send test alert"))
     expect(page.locator("main")).to_contain_text("Disk almost full on web-1")
-    expect(page.locator("main")).to_contain_text("the sender says “high”")
+    expect(page.locator("main")).to_contain_text("reported as “high”")
 
     press(page, page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts"))
     row = page.get_by_role("row").filter(has_text="Disk almost full on web-1")

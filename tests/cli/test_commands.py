@@ -105,7 +105,7 @@ ERRORS = (
     ("A user name can", "users", "create", "new one", "--email", "new@example.org"),
     ("Project not found", "integrations", "create", "no/such", "--type", "http",
      "--name", "x"),
-    ("starts with https://", "integrations", "create", "{project}", "--type", "external",
+    ("must start with https://", "integrations", "create", "{project}", "--type", "external",
      "--name", "x"),
     ("scope", "tokens", "create", "{alice}", "--name", "x", "--scopes", "fly"),
     ("scope", "applications", "create", "x", "--owner", "{alice}", "--scopes", "fly",

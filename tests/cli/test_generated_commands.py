@@ -104,7 +104,7 @@ def test_options_are_the_fields_of_the_body(app: Flask, shop: str) -> None:
     assert "--per-page" not in app.test_cli_runner().invoke(args=("silences", "list", "-h")).output
     assert "Missing option" in refused(app, "silences", "create", shop)["error"]
     assert (
-        "ends_at or duration"
+        "`ends_at` and `duration` cannot be combined."
         in refused(app, "silences", "create", shop, *WEB, "--ends-at", "2030-01-01T00:00Z")["error"]
     )
     assert "is not one of" in refused(app, "silences", "list", shop, "--state", "odd")["error"]

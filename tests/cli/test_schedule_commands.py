@@ -41,7 +41,7 @@ def test_what_cannot_be_read_is_refused_in_words(gatebell: LiveGatebell) -> None
     project = make_project(gatebell, make_user(gatebell))
     for option, word, said in (
         ("--rotation", "monthly alice", "weekly alice,bob mon 09:00"),
-        ("--rotation", "weekly nobody-at-all", "no member with this user name"),
+        ("--rotation", "weekly nobody-at-all", "No member has this user name"),
         ("--time-zone", "Berlin", "Europe/Berlin"),
     ):
         given = {"--name": unique("any"), "--time-zone": "UTC", option: word}

@@ -57,7 +57,7 @@ def test_a_window_is_created_listed_and_deleted(gatebell: LiveGatebell) -> None:
         ['team="db"'],
     )
     assert made["occurrences"][0]["starts_at"] == "2030-01-06T01:00:00.000Z"
-    assert "repeat or rule" in error_of(
+    assert "`repeat` and `rule` cannot be combined." in error_of(
         gatebell,
         *("maintenance-windows", "create", path, *first),
         *("--repeat", "daily", "--rule", "FREQ=DAILY"),

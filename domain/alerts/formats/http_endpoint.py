@@ -40,18 +40,18 @@ from domain.alerts.reading.times import AlertEnd, in_order, read_end, read_start
 _WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
 _LOOKS_LIKE_A_WEBHOOK = (
     f"{LOOKS_LIKE} a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
-    "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
+    "of the type “Prometheus Alertmanager”, which opens a separate alert for each of its alerts."
 )
 #: Keys of the items that Prometheus posts to an Alertmanager.
 _ARRAY_MARKS = frozenset({"labels", "startsAt", "endsAt"})
 _LOOKS_LIKE_PROMETHEUS = (
-    f"{LOOKS_LIKE} alerts of Prometheus or vmalert. Send them to an integration of the type "
+    f"{LOOKS_LIKE} alerts from Prometheus or vmalert. Send them to an integration of the type "
     "“Prometheus Alertmanager”, which recognizes them by their labels and resolves them."
 )
 #: Alternative key that some senders use.
 _OTHER_ENVIRONMENT = "gitlab_environment_name"
 
-_UNGROUPED = "none: grouping is off"
+_UNGROUPED = "none, because grouping is turned off"
 
 
 def _identify(
@@ -63,7 +63,7 @@ def _identify(
     if not is_blank(given):
         if fingerprint.is_fingerprint(given):
             return fingerprint.of_value(given), f"the {name} field", None
-        warning = f"{name} is not a string, number or array: {excerpt(given)}, so it is not used."
+        warning = f"{name} is not a string, number or array: {excerpt(given)}, so it is ignored."
     if not automatic_fingerprint:
         return None, _UNGROUPED, warning
     made_of = f"the whole payload without {mapping.volatile}"
@@ -172,10 +172,14 @@ class GenericAlert(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    title: str = Field(default="New: Alert", description="200 characters are shown in lists.")
+    title: str = Field(
+        default="New: Alert", description="Title. Lists show at most 200 characters."
+    )
     description: str = ""
-    start_time: str | int | float = Field(default="", description=TIMES)
-    end_time: str | int | float = Field(default="", description=f"It resolves the alert. {TIMES}")
+    start_time: str | int | float = Field(default="", description=f"Start time: {TIMES}")
+    end_time: str | int | float = Field(
+        default="", description=f"End time, which resolves the alert: {TIMES}"
+    )
     service: str = ""
     monitoring_tool: str = ""
     hosts: str | list[str] = ""
@@ -183,7 +187,8 @@ class GenericAlert(BaseModel):
         default="critical", description="Severity: critical, high, medium, low, info or unknown."
     )
     fingerprint: str | int | list[Any] = Field(
-        default="", description="Alerts with the same one are grouped."
+        default="",
+        description="Fingerprint. Reports with the same fingerprint are grouped into one alert.",
     )
     platform_environment_name: str = ""
     runbook: str = ""

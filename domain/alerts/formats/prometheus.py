@@ -68,7 +68,7 @@ _MARKS = frozenset({"alerts", "groupKey", "receiver"})
 #: Keys of alerts in Alertmanager's API. Prometheus sends at least one of them.
 _ARRAY_MARKS = frozenset({"endsAt", "generatorURL"})
 _LOOKS_LIKE_ONE_ALERT = (
-    f"{LOOKS_LIKE} a single alert: send it to an integration of the type “HTTP Endpoint”."
+    f"{LOOKS_LIKE} a single alert. Send it to an integration of the type “HTTP Endpoint”."
 )
 
 #: Labels that contain the environment. Some senders use the second one.
@@ -235,7 +235,8 @@ def _count_left_out(body: Mapping[str, object]) -> int:
 def _warnings_on_left_out(count: int) -> tuple[str, ...]:
     if not count:
         return ()
-    return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
+    alerts = "1 alert" if count == 1 else f"{count:,} alerts"
+    return (f"The sender omitted {alerts} (truncatedAlerts). Increase max_alerts of the sender.",)
 
 
 def _items_of(body: Mapping[str, object] | list[object]) -> list[object]:
@@ -291,13 +292,13 @@ class MetricsItem(BaseModel):
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
-    starts_at: str = Field(description=TIMES)
+    starts_at: str = Field(description=f"Start time: {TIMES}")
     status: str = Field(
         default="firing", description="Status of the alert, `firing` or `resolved`."
     )
     labels: dict[str, Any] = Field(
         default_factory=dict,
-        description="Labels of the alert. `alertname` is the last choice of a title.",
+        description="Labels of the alert. `alertname` is the title if there is no other.",
     )
     annotations: dict[str, Any] = Field(
         default_factory=dict,
@@ -322,7 +323,9 @@ class MetricsAlerts(BaseModel):
     common_annotations: dict[str, Any]
     external_url: str = Field(alias="externalURL")
     alerts: list[MetricsItem] = Field(min_length=1)
-    truncated_alerts: int = Field(default=0, description="Alerts that the sender left out.")
+    truncated_alerts: int = Field(
+        default=0, description="Number of alerts that the sender omitted."
+    )
 
 
 class AlertArray(RootModel[list[MetricsItem]]):
@@ -513,7 +516,7 @@ def _alertmanager(url: str, key: str) -> Snippet:
 
 def _operator(url: str, key: str) -> Snippet:
     return Snippet(
-        title="Prometheus Operator: for kubectl apply, in the monitored namespace",
+        title="Prometheus Operator: manifests for kubectl apply, in the monitored namespace",
         language="yaml",
         text=(
             "apiVersion: v1\n"

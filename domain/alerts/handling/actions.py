@@ -101,7 +101,7 @@ def create_note(work: Work, project: ProjectView, iid: int, new: AlertNoteBody) 
     if not text:
         raise InvalidError("Enter a note.", field="body")
     if len(text) > LONGEST_NOTE:
-        message = f"A note has at most {LONGEST_NOTE:,} characters; this one has {len(text):,}."
+        message = f"A note can have at most {LONGEST_NOTE:,} characters. This has {len(text):,}."
         raise InvalidError(message, field="body")
     alert_id, by = get_alert_id(project.id, iid, session=work.session), work.actor.source.actor
     row = add_entry(alert_id, NoteKind.NOTE, text, by=by, session=work.session, now=work.now)

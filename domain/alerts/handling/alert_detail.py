@@ -68,8 +68,8 @@ class Grouping:
 
 NEVER = Grouping(sentence="This alert is not grouped: it has no fingerprint.")
 FORGOTTEN = Grouping(
-    sentence="The origin of the fingerprint is unknown: the payload that opened the "
-    "alert is no longer stored, or the integration was changed since."
+    sentence="The origin of the fingerprint is unknown, because the payload that opened the alert "
+    "is no longer stored, or the integration has been changed."
 )
 
 

@@ -39,7 +39,7 @@ def username_of(user_id: int, *, session: Session) -> str:
 
 
 def _no_candidate(field: str) -> InvalidError:
-    message = "Alerts can be assigned to members of the project, Developer or higher."
+    message = "The assignee must be a member of the project with the Developer role or higher."
     return InvalidError(message, field=field)
 
 

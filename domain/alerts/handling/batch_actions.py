@@ -31,7 +31,7 @@ from domain.projects.views import ProjectView, Viewer
 def change_several(work: Work, project: ProjectView, body: AlertStatusBody) -> StatusReport:
     """Change the status of several alerts, by number or by filter."""
     if (body.iids is None) == (body.filter is None):
-        raise InvalidError("Give either iids or filter.", field="iids")
+        raise InvalidError("Exactly one of `iids` and `filter` is required.", field="iids")
     change = StatusChange(status=body.status, by=work.actor.source.actor)
     session = work.session
     if body.filter is None:

@@ -190,7 +190,7 @@ def change_selected(
 ) -> tuple[BatchView, StatusChangeResult]:
     """Change selected alerts, given as numbers in one project or as IDs across all projects."""
     if len(selected) > MOST_AT_ONCE:
-        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
+        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts.", field="iids")
     batch = new_batch(order, now)
     by_project = _selected(order, selected, session=session, now=now)
     result = _change_each(by_project, order.change, session=session, now=now)
@@ -257,7 +257,8 @@ def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchV
     if batch.state in _UNDONE:
         return view
     if not view.can_be_undone:
-        raise InvalidError("This change is still in progress, or is older than a day.")
+        message = "This change cannot be undone. It is still in progress, or older than a day."
+        raise InvalidError(message)
     batch.state = BatchState.UNDOING.value
     _undo_slice(batch, by, session=session, now=now)
     return view_of(batch, session=session, now=now)

@@ -36,7 +36,8 @@ class StatusChange:
     def __post_init__(self) -> None:
         """Raise InvalidError if the status is unknown."""
         if self.status not in STATUSES:
-            raise InvalidError(f"A status is one of {', '.join(STATUSES)}.", field="status")
+            message = f"The status must be one of {', '.join(STATUSES)}."
+            raise InvalidError(message, field="status")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ def change_statuses(
     Raise InvalidError for more than MOST_AT_ONCE alerts.
     """
     if len(iids) > MOST_AT_ONCE:
-        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
+        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts.", field="iids")
     lock_alerts_of(project_id, session=session)
     return change_locked(project_id, iids, change, session=session, now=now)
 

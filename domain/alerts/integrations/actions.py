@@ -71,7 +71,7 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
     """
     others, kind = lock_integrations(project.id, session=work.session), type_named(new.type)
     if not allows_several(work) and any(other.type == kind.name for other in others):
-        message = f"This instance's tier allows one {kind.label} in a project."
+        message = f"The tier of this instance allows only one {kind.label} in each project."
         raise InvalidError(message, field="type")
     keyring = work.policy(Keyring)
     key = keyring.issue(CredentialType.INTEGRATION_KEY)
@@ -202,7 +202,8 @@ def delete_key(work: Work, project: ProjectView, integration_id: int, key_id: st
     """
     current, *previous = _keys(work, get_receiver(work, project, integration_id).id)
     if key_id == current.id:
-        raise ConflictError("This is the current key: replace it, or turn the integration off.")
+        message = "This is the current key. Replace the key, or turn off the integration."
+        raise ConflictError(message)
     if key_id not in {each.id for each in previous}:
         raise NotFoundError("Key not found in this integration.")
     end_previous_key(work, project, integration_id, current.id)
@@ -289,5 +290,5 @@ def _set_keys(work: Work, integration_id: int, seen: str, values: Mapping[str, o
     )
     is_seen = seen in {"", _key_id(row.key_digest)}
     if not is_seen or work.session.scalar(statement) is None:
-        raise ConflictError("The key was already replaced; nothing was changed.")
+        raise ConflictError("The key has already been replaced. Nothing was changed.")
     work.session.refresh(row)

@@ -135,7 +135,7 @@ def _replay(
         reading=reading,
         mapping=delivery.mapping,
     )
-    said = f"Replayed: first received as delivery {refused.id}, and refused."
+    said = f"Replayed from delivery {refused.id}, which was rejected."
     noted = replace(parsed, parse_warnings=(said, *parsed.parse_warnings))
     return connection.transact(lambda: _store(refused, noted, delivery, connection))
 
@@ -169,7 +169,7 @@ def _store_second_refusal(
 
 def _mark(refused_id: int, stored_as: int, connection: KeptConnection) -> None:
     if not connection.all(_MARK, {"refused": refused_id, "stored_as": stored_as}):
-        raise ConflictError("Somebody else has replayed this delivery.")
+        raise ConflictError("Another user has already replayed this delivery.")
 
 
 @question("alert_deliveries.index", plural="deliveries")
@@ -282,7 +282,7 @@ def _get_active(work: Work, project: ProjectView, integration_id: int) -> Integr
 
 def _check_active(integration: IntegrationView) -> None:
     if not integration.active:
-        raise DisabledReceiverError("This integration is off; turn it on first.")
+        raise DisabledReceiverError("This integration is turned off. Turn it on first.")
 
 
 def _store_again(work: Work, integration: IntegrationView, delivery_id: int, body: bytes) -> int:

@@ -160,7 +160,7 @@ def _set_labels(
     if all(getattr(mapping.rules, name) == chosen for name, chosen in labels.items()):
         return
     if not kind.has_labels:
-        message = f"A {kind.label} has no labels to choose: map its fields instead."
+        message = f"Labels cannot be chosen for the type {kind.label}. Map the fields instead."
         raise InvalidError(message, field=next(name for name in labels if labels[name]))
     chosen: dict[str, Any] = {**labels}
     rules = replace(mapping.rules, **chosen)
@@ -181,13 +181,14 @@ def _integrations(project_id: int, *, session: Session) -> list[Integration]:
 def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
     if len(clean) > LONGEST_NAME:
-        raise InvalidError(f"A name may have at most {LONGEST_NAME} characters.", field="name")
+        raise InvalidError(f"The name can have at most {LONGEST_NAME} characters.", field="name")
     if not clean.isprintable():
-        raise InvalidError("A name is one line, without control characters.", field="name")
+        message = "The name must be one line without control characters."
+        raise InvalidError(message, field="name")
     if clean:
         return clean
     if not is_first:
-        message = f"Enter a name: there is another {kind.label} in this project."
+        message = f"Enter a name, because this project already has another {kind.label}."
         raise InvalidError(message, field="name")
     return kind.label
 
@@ -195,24 +196,24 @@ def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
 def _check_alone(kind: IntegrationType, active_others: Sequence[Integration]) -> None:
     if kind.takes_over and active_others:
         message = (
-            "No other integration can be active while the link to an on-call tool is: "
-            f"turn off “{active_others[0].name}” first."
+            "No other integration can be active while the link to an on-call tool is active. "
+            f'Turn off "{active_others[0].name}" first.'
         )
         raise InvalidError(message, field="active")
     if any(type_named(other.type).takes_over for other in active_others):
-        message = "The link to an external on-call tool is active; turn it off first."
+        message = "The link to an external on-call tool is active. Turn it off first."
         raise InvalidError(message, field="active")
 
 
 def _check_url(kind: IntegrationType, url: str | None) -> None:
     if len(url or "") > LONGEST_URL:
-        raise InvalidError(f"A URL may have at most {LONGEST_URL} characters.", field="api_url")
+        raise InvalidError(f"The URL can have at most {LONGEST_URL} characters.", field="api_url")
     if is_web_url(url):
         return
     if kind.api_url and kind.api_url.refusal:
         raise InvalidError(kind.api_url.refusal, field="api_url")
     if url:
-        message = "A URL starts with https:// or http:// and names a host."
+        message = "The URL must start with https:// or http:// and contain a host."
         raise InvalidError(message, field="api_url")
 
 

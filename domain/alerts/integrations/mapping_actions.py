@@ -185,9 +185,9 @@ def get_mappable(work: Work, project: ProjectView, integration_id: int) -> Integ
     integration = get_integration(work, project, integration_id)
     if not integration.type.has_mapping:
         names = " or ".join(each.name for each in FORMATS if each.has_mapping)
-        raise NotFoundError(f"Only integrations of the type {names} have a mapping.")
+        raise NotFoundError(f"Only integrations of the type {names} can have a mapping.")
     if not allows_several(work):
-        raise ForbiddenError("This instance's tier has no custom mappings.")
+        raise ForbiddenError("The tier of this instance does not include custom mappings.")
     return integration
 
 

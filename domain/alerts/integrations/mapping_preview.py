@@ -35,12 +35,12 @@ from domain.core.errors import InvalidError
 from models import Delivery
 
 _NOTHING = (
-    "Nothing resolves these alerts: the sample has no end time, and no rule says which value means "
-    "that an alert is over. They stay open until somebody resolves them."
+    "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
+    "when an alert is resolved. They stay open until a user resolves them."
 )
 _UNGROUPED = (
-    "A recovery finds no alert to resolve: no fingerprint is mapped, and grouping by the rest of "
-    "the payload is off. Choose a source field for the fingerprint."
+    "Recoveries cannot resolve alerts: no fingerprint is mapped, and grouping by the rest of the "
+    "payload is turned off. Choose a field for the fingerprint."
 )
 #: Field names of the service's own format. A title together with one of these identifies it.
 _OWN_FIELDS = (
@@ -85,8 +85,9 @@ def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str 
         return None
     rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))
     return (
-        f"No fingerprint is mapped, so a recovery resolves an alert only if all of its values but "
-        f"{rules} and the times are the same. Choose what identifies the alert as the fingerprint."
+        f"No fingerprint is mapped, so a recovery resolves an alert only if all of its values "
+        f"except {rules} and the times are the same. Choose a field that identifies the alert for "
+        "the fingerprint."
     )
 
 

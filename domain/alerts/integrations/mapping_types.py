@@ -22,7 +22,7 @@ _NEVER_RESOLVES = (
     "Reason why alerts that are read with this mapping never resolve. Null if they can."
 )
 _VALUES = "Values of the sample that fields can be mapped to."
-_ALERT = "The alert that the sample would open; null if a rule drops it."
+_ALERT = "Alert that the sample would open. Null if a rule drops it."
 
 #: Path of keys and array indexes from the top of a payload to a value.
 Path = Annotated[
@@ -38,7 +38,7 @@ def _as_text(value: Any) -> Any:
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONEncodeError as error:
-        raise ValueError("is nested too deep for JSON in JSON: give it as a text") from error
+        raise ValueError("is nested too deeply to be sent as JSON. Send it as a string") from error
 
 
 #: JSON as a text or as part of the body itself. A text is kept unchanged. Otherwise, numbers beyond
@@ -58,7 +58,8 @@ class MappingCondition(BaseModel):
     path: Path
     operator: Operator = Operator.IS
     words: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
-        description="One of them is enough; of `is_not`, it may be none of them."
+        description="Words that the value is compared with. One match is enough, but `is_not` "
+        "requires that no word matches."
     )
 
 
@@ -77,13 +78,14 @@ class MappingRulesBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     severity_words: dict[Text, Severity] = Field(
-        default={}, description="The severity that each word of the sender stands for."
+        default={}, description="Severity for each severity word of the sender."
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="An alert is over if one of these matches."
+        default=(), description="Conditions that resolve the alert. One match is enough."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="An item that one of these matches is dropped and counted."
+        default=(),
+        description="Conditions that drop the item. One match is enough. Drops are counted.",
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."
@@ -104,11 +106,11 @@ _Rules = Annotated[MappingRulesBody, BeforeValidator(rules_value)]
 class AlertMappingBody(Body):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
-    sample: JsonText = Field(description="One alert as the sender posts it; at most 64 KiB.")
+    sample: JsonText = Field(description="One alert as the sender posts it, at most 64 KiB.")
     mapping: dict[AlertField, _Paths] = Field(
         default={},
-        description="The path of each mapped field, and one to fall back to. Other fields are "
-        "read from the key of their own name.",
+        description="Path of each mapped field, optionally followed by a fallback path. Other "
+        "fields are read from the key with their own name.",
     )
     rules: MappingRulesBody | None = Field(
         default=None,
@@ -121,17 +123,17 @@ class SampleField(Resource):
     """A value of the sample that a field can be mapped to."""
 
     path: Path
-    label: str = Field(description="The path as pages show it.")
+    label: str = Field(description="Path as it is shown on pages.")
     type: Annotated[str, one_of("string", "number", "boolean", "null", "array")] = Field(
         validation_alias="json_type"
     )
-    example: str = Field(description="The beginning of the value.")
+    example: str = Field(description="Beginning of the value.")
 
 
 class AlertMapping(Resource):
     """Sample and mapping of an integration."""
 
-    sample: str | None = Field(description="JSON as it was given; null without a mapping.")
+    sample: str | None = Field(description="Sample as it was sent. Null without a mapping.")
     mapping: dict[AlertField, tuple[Path, ...]]
     rules: _Rules
     never_resolves: str | None = Field(description=_NEVER_RESOLVES)
@@ -184,34 +186,37 @@ class AlertMappingPreview(Resource):
     alert: ReadAlert | None = Field(description=_ALERT)
     never_resolves: str | None = Field(description=_NEVER_RESOLVES)
     parse_warnings: tuple[str, ...]
-    deliveries: tuple[ComparedDelivery, ...] = Field(description="The latest ones.")
-    changed: int = Field(description="The number of deliveries that would be read differently.")
+    deliveries: tuple[ComparedDelivery, ...] = Field(
+        description="Latest deliveries, read with both mappings."
+    )
+    changed: int = Field(description="Number of deliveries that would be read differently.")
 
 
 class RecognitionBody(Body):
     """Payload of a monitoring tool."""
 
-    sample: JsonText = Field(description="One body, or an array of them; at most 64 KiB.")
+    sample: JsonText = Field(description="One payload, or an array of payloads, at most 64 KiB.")
 
 
 class AlertRecognition(Resource):
     """The tool that sent a payload, and the integration that would read it."""
 
-    tool: str | None = Field(description="Null if no known tool posts this.")
+    tool: str | None = Field(description="Name of the tool. Null if the tool is unknown.")
     type: IntegrationTypeName = Field(description="Type of the integration to create.")
-    hint: str = Field(description="Setting to change in the tool. It can be empty.")
+    hint: str = Field(description="Instruction for configuring the tool. May be empty.")
     sample: str = Field(
-        description="Sample to save with the mapping. It is the first object of an array."
+        description="Sample to save with the mapping. For an array, this is the first object."
     )
     mapping: dict[AlertField, tuple[Path, ...]] = Field(
-        description="Mapping to save. It is guessed from the names of the keys if the tool is "
-        "unknown."
+        description="Mapping to save. If the tool is unknown, it is guessed from the names of the "
+        "keys."
     )
     rules: _Rules = Field(description="Rules to save with the mapping.")
     values: tuple[SampleField, ...] = Field(description=_VALUES)
     alert: ReadAlert | None = Field(description=_ALERT)
     never_resolves: str | None = Field(description=_NEVER_RESOLVES)
     resolves_seldom: str | None = Field(
-        description="Fields that a recovery must repeat to find its alert, if there are many."
+        description="Warning if a recovery has to repeat most of the values of its alert. Null "
+        "otherwise."
     )
     parse_warnings: tuple[str, ...]

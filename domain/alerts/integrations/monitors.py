@@ -136,16 +136,19 @@ def _partners(
     """
     by_id = {each.id: each for each in others}
     if wanted and not type_named(integration.type).receives:
-        message = "A link to an on-call tool receives no alerts, so it cannot share any."
+        message = "A link to an on-call tool receives no alerts, so it cannot share alerts."
         raise InvalidError(message, field="joined_with")
     for each in wanted:
         if each not in by_id or not type_named(by_id[each].type).receives:
-            message = f"`joined_with` {each} is no other integration of this project with alerts."
+            message = (
+                f"`joined_with` contains {each}, which is not another integration of this project "
+                "that receives alerts."
+            )
             raise InvalidError(message, field="joined_with")
         left_out = set(joined_with(by_id[each], others)) - set(wanted)
         if left_out:
-            names = f"“{by_id[each].name}” is joined with “{by_id[min(left_out)].name}”"
-            raise InvalidError(f"{names}: choose both or neither.", field="joined_with")
+            names = f'"{by_id[each].name}" is joined with "{by_id[min(left_out)].name}"'
+            raise InvalidError(f"{names}. Choose both or neither.", field="joined_with")
     return [by_id[each] for each in dict.fromkeys(wanted)]
 
 

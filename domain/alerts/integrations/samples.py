@@ -84,7 +84,9 @@ def _children_of(value: object) -> Iterator[tuple[str, object]]:
 def _gist(value: object) -> str:
     match value:
         case dict() | list():
-            return "empty" if not value else f"{len(value)} in it"
+            if not value:
+                return "empty"
+            return "1 item" if len(value) == 1 else f"{len(value)} items"
         case str():
             return excerpt(value)
     return excerpt(value)[1:-1]
@@ -172,12 +174,12 @@ def _path(text: str, offered: frozenset[str]) -> Path:
 
 def _conditions(rows: Sequence[ConditionChoice], offered: frozenset[str]) -> Iterator[Condition]:
     if len(rows) > MOST_CONDITIONS:
-        message = f"At most {MOST_CONDITIONS} rules of a kind are possible."
+        message = f"A mapping can have at most {MOST_CONDITIONS} rules of each kind."
         raise InvalidError(message, field="mapping")
     for row in rows:
         words = [word for part in row.words.split(",") if (word := part.strip())]
         if not row.path and words:
-            message = f"Choose the field that is compared with “{row.words.strip()}”."
+            message = f'Choose the field to compare with "{row.words.strip()}".'
             raise InvalidError(message, field="mapping")
         if row.path:
             path = _path(row.path, offered)
@@ -360,7 +362,7 @@ def read_sample(text: str, *, nesting_limit: int) -> Sample:
     """
     body = text.encode("utf-8", "surrogatepass")
     if len(body) > LARGEST_SAMPLE:
-        message = f"A sample has at most {LARGEST_SAMPLE // 1024} KiB: leave out what repeats."
+        message = f"A sample can have at most {LARGEST_SAMPLE // 1024} KiB. Remove repeated parts."
         raise InvalidError(message, field="sample")
     try:
         payload = read_object(body, nesting_limit=nesting_limit)
@@ -442,7 +444,7 @@ def map_sample(
     offered = {value.path for value in sample.values}
     offered.update(saved.all_paths, proposed.all_paths)
     problems = [
-        InvalidValue(f"mapping.{field}", f"names {shown(path)}, which the sample does not have")
+        InvalidValue(f"mapping.{field}", f"contains {shown(path)}, which is not in the sample")
         for field, paths in given.items()
         for path in paths
         if path not in offered

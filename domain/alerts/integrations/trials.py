@@ -44,7 +44,7 @@ class DeliveryQuery(KeysetQuery):
 
     show: Literal["all", "accepted", "refused", "warnings", "tests"] = "all"
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
-        default=None, description="The status code of the response to the sender."
+        default=None, description="Status code of the response to the sender."
     )
 
 
@@ -52,9 +52,9 @@ class DeliveredAlert(Resource):
     """An alert that an item of a delivery opened or changed."""
 
     iid: int
-    title: str = Field(description="Its current title.")
+    title: str = Field(description="Current title of the alert.")
     action: _Action
-    item: int = Field(description="The position of the item in the body, from 1.")
+    item: int = Field(description="Position of the item in the body, starting at 1.")
     web_url: str
 
 
@@ -80,12 +80,12 @@ class ReplayBody(Body):
 class ReplayResult(Resource):
     """The results of replayed deliveries."""
 
-    replayed: tuple[int, ...] = Field(description="The new deliveries.")
+    replayed: tuple[int, ...] = Field(description="Ids of the new deliveries.")
     still_refused: tuple[int, ...] = Field(
-        description="Those that are refused again: nothing of them is stored."
+        description="Ids of the deliveries that were rejected again. They are not stored again."
     )
     next_after: int | None = Field(
-        description="If there are more: what `after` has to be to go on with them."
+        description="Value of `after` for the next request. Null if there are no more deliveries."
     )
 
 
@@ -97,18 +97,20 @@ class TestAlertBody(Body):
 
     payload: JsonText | None = Field(
         default=None,
-        description="Payload that a sender would post. The default is an example in the right "
-        "format.",
+        description="Payload as a sender would post it. The default is an example in the format "
+        "of the integration.",
     )
     dry_run: bool = Field(
-        default=False, description="True to store nothing and return what would happen."
+        default=False, description="True to return the expected result without storing anything."
     )
 
 
 class TestedAlert(Resource):
     """An alert of a test: how it was parsed, and the result of storing it."""
 
-    iid: int | None = Field(description="Null for one that a dry run would open.")
+    iid: int | None = Field(
+        description="Number of the alert. Null for an alert that a dry run would open."
+    )
     title: str
     action: _Action
     read: ReadAlert
@@ -119,9 +121,9 @@ class TestAlertResult(Resource):
 
     __test__ = False
 
-    delivery_id: int | None = Field(description="Null for a dry run.")
+    delivery_id: int | None = Field(description="Id of the delivery. Null for a dry run.")
     alerts: tuple[TestedAlert, ...] = Field(description="Alerts of the body, at most 50.")
-    more: int = Field(description="The number of other alerts in the body.")
+    more: int = Field(description="Number of further alerts in the body.")
     parse_warnings: tuple[str, ...]
 
 
@@ -161,7 +163,7 @@ def send_again(
     Raise the errors of a receiver.
     """
     parsed = _read(delivery, reading=reading)
-    warnings = (f"Sent again: first received as delivery {earlier_id}.", *parsed.parse_warnings)
+    warnings = (f"Sent again from delivery {earlier_id}.", *parsed.parse_warnings)
     return receive(replace(parsed, parse_warnings=warnings), delivery, connection=connection)
 
 

@@ -38,7 +38,7 @@ LONGEST_GRACE = max(each.length for each in GracePeriod)
 
 def _silence(minutes: int | None) -> int | None:
     if minutes and minutes < SHORTEST_SILENCE:
-        raise ValueError(f"must be at least {SHORTEST_SILENCE}")
+        raise ValueError(f"must be at least {SHORTEST_SILENCE}, or 0 for never")
     return minutes or None
 
 
@@ -46,10 +46,10 @@ _Silence = Annotated[
     Annotated[int, Field(ge=0, le=LONGEST_SILENCE)] | None, AfterValidator(_silence)
 ]
 _REJECTED = (
-    "The time of the first rejected request if the integration worked, and has since rejected at "
-    "least three requests over ten minutes and accepted none. Null otherwise."
+    "Time of the first rejected request, if the integration worked before and has since rejected "
+    "all requests: at least three over at least ten minutes. Null otherwise."
 )
-_SILENCE = "Number of minutes after the last report when open alerts are resolved. Null for never."
+_SILENCE = "Number of minutes without a report after which open alerts are resolved."
 IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
 
 
@@ -63,31 +63,39 @@ class IntegrationBody(Body):
     """Settings of an integration that can be changed."""
 
     name: Text = Field(
-        default="", description="The first one of a type may leave it out: it is named by its type."
+        default="",
+        description="Name of the integration. The first integration of a type is named after its "
+        "type by default.",
     )
     active: Annotated[bool, Option("--active/--inactive")] = True
     api_url: Text | None = Field(
         default=None,
         description="URL of the on-call tool for the type `external`. For the type `prometheus`, "
-        "the base URL of its API, which is deprecated: it is stored and never called.",
+        "the base URL of its API, which is deprecated. It is stored, but not used.",
     )
-    resolve_after_minutes: _Silence = Field(default=None, description=f"{_SILENCE[:-1]}, as 0 is.")
+    resolve_after_minutes: _Silence = Field(
+        default=None, description=f"{_SILENCE} Null or 0 for never."
+    )
     environment_labels: Annotated[Words, Option("--environment-label")] = Field(
         default=(),
-        description="Labels that name the environment of an alert, for the type `prometheus`. The "
-        "first label of the alert counts, before `platform_environment_name`.",
+        description="Labels that contain the environment of an alert, for the type `prometheus`. "
+        "The first label that an alert has is used. They take precedence over "
+        "`platform_environment_name`.",
     )
     service_labels: Annotated[Words, Option("--service-label")] = Field(
-        default=(), description="The same for its service, before `service`."
+        default=(),
+        description="Labels that contain the service of an alert, for the type `prometheus`. They "
+        "take precedence over `service`.",
     )
     accepts_key_in_url: Annotated[bool, Option("--key-in-url/--no-key-in-url")] = Field(
         default=False,
-        description="True if senders that can set no header may add `?key=KEY` to the URL.",
+        description="True if senders that cannot set headers may add `?key=KEY` to the URL.",
     )
     joined_with: Annotated[Numbers, Option("--joined-with")] = Field(
         default=(),
-        description="Ids of all integrations of the project that share their alerts with this "
-        "one, such as a redundant Alertmanager. Equal fingerprints are then one alert.",
+        description="Ids of all other integrations of the project that share their alerts with "
+        "this integration, such as a redundant Alertmanager. Reports with the same fingerprint "
+        "then become one alert.",
     )
 
 
@@ -117,8 +125,8 @@ class ReceivedLabel(Resource):
     values: int = Field(description="Number of different values of the label.")
     examples: tuple[str, ...]
     proposed_as: Annotated[str | None, one_of("environment", "service")] = Field(
-        description="Field that the label may name. Null for other labels, and for labels that "
-        "are already chosen."
+        description="Field that the label is proposed for. Null for other labels, and for labels "
+        "that are already chosen."
     )
 
 
@@ -146,15 +154,15 @@ class Integration(Resource):
     type: IntegrationTypeName
     active: bool
     url: str | None = Field(description="URL for senders. Null for a link to an on-call tool.")
-    endpoint_identifier: str | None = Field(description="The last part of the URL.")
+    endpoint_identifier: str | None = Field(description="Last part of the URL.")
     api_url: str | None
     has_mapping: bool
-    resolve_after_minutes: int | None = Field(description=_SILENCE)
+    resolve_after_minutes: int | None = Field(description=f"{_SILENCE} Null for never.")
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
-    accepts_key_in_url: bool = Field(description="True if the key may be in the URL.")
+    accepts_key_in_url: bool = Field(description="True if senders may send the key in the URL.")
     joined_with: tuple[int, ...] = Field(
-        description="Ids of the integrations that share their alerts with this one."
+        description="Ids of the integrations that share their alerts with this integration."
     )
     created_at: Time
     last_delivery_at: Time | None
@@ -165,7 +173,7 @@ class Integration(Resource):
 class IntegrationWithKey(Integration, SecretResource):
     """A new integration with its key."""
 
-    key: str | None = Field(description="Null for a link to an on-call tool.")
+    key: str | None = Field(description="Integration key. Null for a link to an on-call tool.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,12 +231,13 @@ class KeyRotation(Body):
 
     previous_key_expires_at: GivenTime | None = Field(
         default=None,
-        description="Time until which the old key is also accepted, at most "
+        description="Time until which the old key stays valid, at most "
         f"{LONGEST_GRACE.days} days from now. If omitted, the old key stops working immediately.",
     )
     key_id: Text = Field(
         default="",
-        description="The id of the key to replace: 409 if somebody else has replaced it already.",
+        description="Id of the key to replace. If this key has already been replaced, the request "
+        "fails with status 409.",
     )
 
 
@@ -239,21 +248,22 @@ class KeyQuery(KeysetQuery):
 class IntegrationKey(Resource):
     """A valid key of an integration."""
 
-    id: str = Field(description="Identifies the key without revealing it.")
+    id: str = Field(description="Identifier that does not reveal the key.")
     state: Annotated[str, one_of("current", "previous")]
     last_used_at: Time | None
-    expires_at: Time | None = Field(description="Null for the current one.")
+    expires_at: Time | None = Field(description="Expiry time. Null for the current key.")
 
 
 class IntegrationCredentials(SecretResource):
     """The URL and the keys for the configuration of a sender."""
 
     url: str
-    key: str = Field(description="The current key.")
+    key: str = Field(description="Current key.")
     url_with_key: str | None = Field(
-        description="URL for senders that can set no header. Null if the key may not be in the URL."
+        description="URL with the key, for senders that cannot set headers. Null if the "
+        "integration does not accept the key in the URL."
     )
-    keys: tuple[IntegrationKey, ...] = Field(description="All keys that are accepted.")
+    keys: tuple[IntegrationKey, ...] = Field(description="All valid keys.")
 
     @property
     def current(self) -> IntegrationKey:

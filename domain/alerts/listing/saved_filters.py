@@ -77,7 +77,8 @@ def save_filter(
         raise ForbiddenError("You need the Developer role to share a filter with the project.")
     name = _checked_name(name)
     if not arguments:
-        raise InvalidError("Set a search, a filter or an order first, then save it.", field="query")
+        message = "Select a search, filter or sort order before you save it."
+        raise InvalidError(message, field="query")
     user_id, session, project_id = work.actor.id, work.session, project.id if project else None
     # The lock prevents concurrent requests of the user from saving the same name twice.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
@@ -87,7 +88,7 @@ def save_filter(
     rows = session.scalars(of_user.limit(MOST_FILTERS)).all()
     row = next((each for each in rows if each.name == name), None)
     if row is None and len(rows) == MOST_FILTERS:
-        message = f"A list can have at most {MOST_FILTERS} of your filters. Delete one first."
+        message = f"You can save at most {MOST_FILTERS} filters for a list. Delete a filter first."
         raise InvalidError(message)
     if row is None:
         row = SavedAlertFilter(
@@ -120,7 +121,7 @@ def delete_filter(work: Work, project: ProjectView | None, filter_id: int) -> st
     if row is None or not (is_own or row.is_shared):
         raise NotFoundError("Saved filter not found.")
     if not (is_own or (project and project.can_maintain)):
-        message = "You need the Maintainer role to delete the shared filter of somebody else."
+        message = "You need the Maintainer role to delete another user's shared filter."
         raise ForbiddenError(message)
     work.session.delete(row)
     return row.name

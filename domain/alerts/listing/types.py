@@ -28,14 +28,18 @@ Status = Annotated[str, one_of(*STATUSES)]
 
 class _SharedFilters(Query):
     status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
-        default="open", description="`open` is triggered or acknowledged."
+        default="open",
+        description="Status of the alert. `open` stands for triggered or acknowledged.",
     )
     severity: Severity | None = None
     environment: _Name = ""
     service: _Name = ""
-    assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
+    assignee: _Name = Field(
+        default="", description="User name of the assignee, or `-` for unassigned alerts."
+    )
     search: _Search = Field(
-        default="", description="Words of the alert or their beginnings; all have to occur."
+        default="",
+        description="Words, or beginnings of words, in the alert. All of them must occur.",
     )
 
     def of_project(self, project_id: int) -> AlertFilter:
@@ -54,7 +58,7 @@ class _SharedFilters(Query):
 class AlertFilters(_SharedFilters):
     """Filters of alerts. An alert must match all of them."""
 
-    integration: RowId | None = Field(default=None, description="The id of an integration.")
+    integration: RowId | None = Field(default=None, description="Id of an integration.")
 
     def of_project(self, project_id: int) -> AlertFilter:
         """Return the filter for the alerts of a project."""
@@ -81,7 +85,8 @@ class AlertExportQuery(AlertFilters):
 
     sort: Literal["started", "oldest", "severity", "last_event", "events"] = Field(
         default="started",
-        description="`last_event` and `events` are for pages; a file has the newest first instead.",
+        description="Sort order. Exports ignore `last_event` and `events`, and are then sorted "
+        "newest first.",
     )
 
     @property
@@ -92,7 +97,7 @@ class AlertExportQuery(AlertFilters):
 
 class _Ordered(Query):
     order_by: Literal["started_at"] = Field(
-        default="started_at", description="Accepted for clients that send it; `sort` decides."
+        default="started_at", description="Accepted for compatibility, without effect. Use `sort`."
     )
 
 
@@ -123,10 +128,10 @@ class Alert(Resource):
     title: str
     severity: _Severity
     raised_from: _Severity | None = Field(
-        description="The severity before the last report raised it."
+        description="Severity before the last report raised it."
     )
     status: Status
-    events: int = Field(description="The number of reports.")
+    events: int = Field(description="Number of reports.")
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
@@ -136,11 +141,11 @@ class Alert(Resource):
     hosts: tuple[str, ...]
     integration: str | None = Field(
         validation_alias="integration_name",
-        description="The name of the integration that received it.",
+        description="Name of the integration that received the alert.",
     )
-    assignee: str | None = Field(description="A user name.")
+    assignee: str | None = Field(description="User name of the assignee.")
     snoozed_until: Time | None = Field(
-        description="End of the snooze. Until then the alert pages nobody."
+        description="End of the snooze. Until then, the alert pages nobody."
     )
     web_url: str
 

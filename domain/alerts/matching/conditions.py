@@ -79,16 +79,16 @@ def _words(json: Mapping[str, object], field: str) -> tuple[str, ...]:
     value = json.get(field)
     listed = [] if value is None else value
     if not isinstance(listed, list | tuple):
-        raise InvalidError(f"{field} must be an array of strings.", field=field)
+        raise InvalidError(f"`{field}` must be an array of strings.", field=field)
     if len(listed) > MOST_ENTRIES:
-        raise InvalidError(f"{field} can have at most {MOST_ENTRIES} entries.", field=field)
+        raise InvalidError(f"`{field}` can have at most {MOST_ENTRIES} entries.", field=field)
     return tuple(dict.fromkeys(_word(each, field) for each in listed))
 
 
 def _word(value: object, field: str) -> str:
     text = storable(value).strip() if isinstance(value, str) else ""
     if not text or len(text) > LONGEST_ENTRY:
-        message = f"Each entry of {field} must be a string of 1 to {LONGEST_ENTRY} characters."
+        message = f"Each entry of `{field}` must be a string of 1 to {LONGEST_ENTRY} characters."
         raise InvalidError(message, field=field)
     return text
 
@@ -97,7 +97,7 @@ def _severities(words: Sequence[str]) -> tuple[str, ...]:
     known = [word.value for word in Severity]
     for word in words:
         if word.lower() not in known:
-            message = f"“{word}” is not a severity. Use {', '.join(known)}."
+            message = f'"{word}" is not a severity. Use {", ".join(known)}.'
             raise InvalidError(message, field="severities")
     return tuple(dict.fromkeys(word.lower() for word in words))
 
@@ -130,7 +130,7 @@ def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
         case _:
             raise _no_matchers(field)
     if len(found) > MOST_MATCHERS:
-        raise InvalidError(f"{field} can have at most {MOST_MATCHERS} matchers.", field=field)
+        raise InvalidError(f"`{field}` can have at most {MOST_MATCHERS} matchers.", field=field)
     return found
 
 
@@ -166,8 +166,8 @@ def _of_alertmanager(given: dict[Any, Any], field: str) -> Matcher:
 
 def _no_matchers(field: str) -> InvalidError:
     message = (
-        f'{field} must be a string of matchers such as team="db", an array of such strings, or an '
-        "object of names and values, all of them strings."
+        f'`{field}` must be a string of matchers such as team="db", an array of such strings, or '
+        "an object with names and values that are strings."
     )
     return InvalidError(message, field=field)
 
@@ -222,7 +222,7 @@ def _names(value: Any) -> Any:
 _Patterns = Annotated[
     tuple[Text, ...],
     BeforeValidator(_names),
-    Field(description="Names, in which * stands for any characters. Empty for all."),
+    Field(description="Names, in which `*` matches any characters. Empty for all."),
 ]
 _SEVERITIES = one_of(*(each.value for each in Severity))
 LABELS = (
@@ -265,4 +265,4 @@ class ConditionsResource(Resource):
     severities: list[Annotated[str, _SEVERITIES]]
     environments: list[str]
     services: list[str]
-    labels: list[str] = Field(description="Matchers, all of which have to match.")
+    labels: list[str] = Field(description="Matchers. An alert has to match all of them.")

@@ -141,7 +141,7 @@ class _Reader:
 
     def error(self, expected: str) -> MatcherSyntaxError:
         rest = self._text[self.position :]
-        found = f"“{rest[0]}”" if rest else "the end of the text"
+        found = f'"{rest[0]}"' if rest else "the end of the text"
         return MatcherSyntaxError(self.position, f"expected {expected}, found {found}")
 
     def _word(self, what: str) -> str:
@@ -156,7 +156,7 @@ class _Reader:
     def _string(self) -> str:
         found = _STRING.match(self._text, self.position)
         if found is None:
-            raise MatcherSyntaxError(self.position, "this double quote has no closing one")
+            raise MatcherSyntaxError(self.position, "this double quote is not closed")
         begin = self.position
         self.position = _after_space(self._text, found.end())
         return _unescaped(found[1], begin)
@@ -182,7 +182,7 @@ def _unescaped(text: str, begin: int) -> str:
             return bytes([int(found["byte"] or found["octal"], 16 if found["byte"] else 8)])
         code = int(found["short"] or found["long"] or b"ffffffff", 16)
         if code > _LARGEST_CODE_POINT:
-            raise MatcherSyntaxError(begin, "this string has a backslash before an unknown escape")
+            raise MatcherSyntaxError(begin, "this string contains an unknown escape sequence")
         return chr(code).encode("utf-8", "surrogatepass")
 
     try:
@@ -243,5 +243,5 @@ def _parse(text: str) -> tuple[Matcher, ...]:
     found = read_classic(text)
     matchers = read_utf8(text) if found is None else found
     if any("\x00" in matcher.value + matcher.name for matcher in matchers):
-        raise MatcherSyntaxError(0, "a name or value has the character NUL")
+        raise MatcherSyntaxError(0, "a name or value contains a NUL character")
     return matchers

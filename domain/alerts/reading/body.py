@@ -83,13 +83,13 @@ def _read_leniently(body: bytes) -> object:
         raise UnreadableBody("The body is not UTF-8 text (RFC 8259 section 8.1).") from error
     except json.JSONDecodeError as error:
         if b"\x00" in body:
-            raise UnreadableBody("The body is not JSON in UTF-8: it has NUL bytes.") from error
+            raise UnreadableBody("The body is not JSON in UTF-8: it contains NUL bytes.") from error
         raise UnreadableBody(
             f"The body is not JSON: {error.msg.removesuffix(' at')} "
             f"at line {error.lineno}, column {error.colno}."
         ) from error
     except RecursionError as error:
-        raise UnreadableBody("The body is nested too deep.") from error
+        raise UnreadableBody("The body is nested too deeply.") from error
 
 
 def read_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:

@@ -154,14 +154,15 @@ def read_mapping(stored: object) -> FieldMapping:
     Raise InvalidError if it is malformed.
     """
     if not isinstance(stored, dict):
-        raise InvalidError("A mapping names the path of each field.")
+        raise InvalidError("A mapping must be an object with the paths of each field.")
     paths: dict[AlertField, tuple[Path, ...]] = {}
     for name, given in stored.items():
         if name == _RULES:
             continue
         alert_field = _alert_field(name)
         if not (isinstance(given, list) and 0 < len(given) <= _MOST_PATHS):
-            raise InvalidError("A field has one path, and one to fall back to.", field=name)
+            message = "A field must have one path, and can have a fallback path."
+            raise InvalidError(message, field=name)
         paths[alert_field] = tuple(map(checked_path, given))
     return FieldMapping(paths, read_rules(stored.get(_RULES, {})))
 

@@ -131,14 +131,15 @@ def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Sever
     for given, severity in words.items():
         word = as_word(given)
         if not 0 < len(word) <= LONGEST_WORD or not word.isprintable():
-            message = f"A severity word has 1 to {LONGEST_WORD} printable characters."
+            message = f"A severity word must have 1 to {LONGEST_WORD} printable characters."
             raise InvalidError(message, field=field)
         if severity not in set(Severity):
-            message = f"{excerpt(severity)} is not a severity: use {', '.join(Severity)}."
+            message = f"{excerpt(severity)} is not a severity. Use {', '.join(Severity)}."
             raise InvalidError(message, field=field)
         checked[word] = Severity(str(severity))
     if len(checked) > MOST_WORDS:
-        raise InvalidError(f"At most {MOST_WORDS} severity words are possible.", field=field)
+        message = f"An integration can have at most {MOST_WORDS} severity words."
+        raise InvalidError(message, field=field)
     return checked
 
 
@@ -151,10 +152,10 @@ def checked_labels(names: object, *, field: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(each for each in given if isinstance(each, str)))
     is_each = all(0 < len(each) <= LONGEST_LABEL and each.isprintable() for each in found)
     if not is_each or not all(isinstance(each, str) for each in given):
-        message = f"The name of a label has 1 to {LONGEST_LABEL} printable characters."
+        message = f"The name of a label must have 1 to {LONGEST_LABEL} printable characters."
         raise InvalidError(message, field=field)
     if len(found) > MOST_CONDITIONS:
-        raise InvalidError(f"At most {MOST_CONDITIONS} labels are possible.", field=field)
+        raise InvalidError(f"Choose at most {MOST_CONDITIONS} labels.", field=field)
     return found
 
 
@@ -164,15 +165,18 @@ def checked_condition(path: Path, operator: object, words: object, *, field: str
     Raise InvalidError if the operator or a word is not valid.
     """
     if operator not in set(Operator):
-        raise InvalidError(f"A rule compares with {', '.join(Operator)}.", field=field)
+        message = f"The operator of a rule must be one of {', '.join(Operator)}."
+        raise InvalidError(message, field=field)
     given = list(words) if isinstance(words, list | tuple) else []
     clean = tuple(dict.fromkeys(each.strip() for each in given if isinstance(each, str)))
     if not 0 < len(clean) <= _MOST_CONDITION_WORDS or not all(clean):
-        message = f"A rule has 1 to {_MOST_CONDITION_WORDS} words to compare with."
+        message = f"A rule must have 1 to {_MOST_CONDITION_WORDS} words to compare with."
         raise InvalidError(message, field=field)
     # Commas separate the words in forms.
     if any(len(word) > LONGEST_WORD or not word.isprintable() or "," in word for word in clean):
-        message = f"A word of a rule has at most {LONGEST_WORD} printable characters, no comma."
+        message = (
+            f"A word of a rule can have at most {LONGEST_WORD} printable characters, and no comma."
+        )
         raise InvalidError(message, field=field)
     return Condition(path, Operator(str(operator)), clean)
 
@@ -183,10 +187,10 @@ def checked_join(paths: tuple[Path, ...], separator: object, *, field: str) -> J
     Raise InvalidError if it is not valid.
     """
     if not 0 < len(paths) <= MOST_JOINED:
-        raise InvalidError(f"A field is joined with 1 to {MOST_JOINED} values.", field=field)
+        raise InvalidError(f"A field can be joined with 1 to {MOST_JOINED} values.", field=field)
     is_text = isinstance(separator, str) and len(separator) <= LONGEST_SEPARATOR
     if not is_text or not str(separator).isprintable():
-        message = f"A separator has at most {LONGEST_SEPARATOR} printable characters."
+        message = f"A separator can have at most {LONGEST_SEPARATOR} printable characters."
         raise InvalidError(message, field=field)
     return Join(paths, str(separator))
 
@@ -197,11 +201,11 @@ def read_rules(stored: object) -> MappingRules:
     Raise InvalidError if they are malformed.
     """
     if not isinstance(stored, dict) or stored.keys() - _READERS:
-        raise InvalidError("These are not valid mapping rules.", field="rules")
+        raise InvalidError("The mapping rules are invalid.", field="rules")
     words = stored.get("severity_words", {})
     joins = stored.get("joins", {})
     if not (isinstance(words, dict) and isinstance(joins, dict)):
-        raise InvalidError("These are not valid mapping rules.", field="rules")
+        raise InvalidError("The mapping rules are invalid.", field="rules")
     return MappingRules(
         severity_words=checked_words(words, field="severity_words"),
         resolved_when=_read_conditions(stored.get("resolved_when", []), "resolved_when"),
@@ -218,7 +222,7 @@ _READERS = {"severity_words", "resolved_when", "dropped_when", "joins", *LABEL_F
 
 def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
     if not (isinstance(stored, list) and all(isinstance(each, dict) for each in stored)):
-        raise InvalidError("These are not valid mapping rules.", field=name)
+        raise InvalidError("The mapping rules are invalid.", field=name)
     return tuple(
         checked_condition(
             checked_path(each.get("path")), each.get("operator"), each.get("words"), field=name
@@ -229,7 +233,7 @@ def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
 
 def _read_join(stored: object) -> Join:
     if not (isinstance(stored, dict) and isinstance(stored.get("paths"), list)):
-        raise InvalidError("This is not a valid join of a mapping.", field="joins")
+        raise InvalidError("The join is invalid.", field="joins")
     paths = tuple(map(checked_path, stored["paths"]))
     return checked_join(paths, stored.get("separator", ": "), field="joins")
 

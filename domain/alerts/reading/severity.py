@@ -61,15 +61,13 @@ def read_severity(value: object, words: Words, own: Words = NO_WORDS) -> Severit
         return SeverityReading(Severity.CRITICAL, "No severity: treated as critical")
     word = as_word(value)
     if word in own:
-        reason = (
-            f"the sender says {excerpt(value)}, {own[word]} in this integration's table of words"
-        )
+        reason = f"reported as {excerpt(value)}, which this integration maps to {own[word]}"
         return SeverityReading(own[word], reason)
     severity = words.get(word) if isinstance(value, str) else None
     if severity is None:
         reason = f"Unknown severity {excerpt(value)}: treated as critical"
         return SeverityReading(Severity.CRITICAL, reason, f"{reason}.")
-    return SeverityReading(severity, f"the sender says {excerpt(value)}")
+    return SeverityReading(severity, f"reported as {excerpt(value)}")
 
 
 _UNKNOWN_WORD = re.compile("Unknown severity “([^”]+)”: treated as critical")

@@ -246,7 +246,7 @@ def read_end(value: object, *, name: str) -> AlertEnd:
     time, guess = _reading(value)
     if time is None:
         return AlertEnd(
-            None, f"{name} could not be read: {excerpt(value)}, so it counts as absent."
+            None, f"{name} could not be read: {excerpt(value)}, so it is ignored."
         )
     if time == ZERO_TIME:
         return _NO_END

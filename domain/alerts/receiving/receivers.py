@@ -253,14 +253,14 @@ _RECORD_USE = (
 
 _MISSING = "The authorization key is missing: there is no Authorization header."
 _IN_OTHER_FORM = (
-    "The Authorization header has no key: it needs “Bearer KEY”, or Basic with an empty user name "
-    "and the key as the password."
+    'The Authorization header has no key. Send "Bearer KEY", or Basic with an empty user name and '
+    "the key as the password."
 )
 
 
 _NOT_IN_URL = (
-    "This integration accepts no key in the URL. Send “Authorization: Bearer KEY”, or turn on "
-    "“Accept the key in the URL” on its page."
+    'This integration does not accept a key in the URL. Send "Authorization: Bearer KEY", or turn '
+    'on "Accept the key in the URL" on its page.'
 )
 
 
@@ -397,7 +397,7 @@ def check_open(receiver: Receiver) -> None:
         message = "Monitoring is turned off in this project, so it does not accept alerts."
         raise DisabledReceiverError(message)
     if receiver.external_is_active:
-        message = "The project's alerts are in an external on-call tool; this endpoint is closed."
+        message = "The project uses an external on-call tool, so this endpoint is closed."
         raise DisabledReceiverError(message)
     if not receiver.active:
         raise DisabledReceiverError("This integration is turned off.")

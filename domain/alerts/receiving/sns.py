@@ -85,7 +85,7 @@ def _read(payload: Mapping[str, object]) -> _Request:
     names = (*_SIGNED, "SigningCertURL", "Signature", "SignatureVersion")
     members = {name: value for name in names if isinstance(value := payload.get(name), str)}
     if missing := [name for name in names if name not in members]:
-        message = f"A request to confirm a subscription lacks {', '.join(missing)}."
+        message = f"The subscription confirmation has no {', '.join(missing)}."
         raise RefusedSubscriptionError(message)
     if members["Type"] != CONFIRMATION:
         raise RefusedSubscriptionError("The type in the body does not match the header.")
@@ -102,7 +102,7 @@ def _amazon_url(text: str, name: str) -> OutgoingUrl:
     except InvalidError as error:
         raise RefusedSubscriptionError(f"{name}: {error}") from error
     if not url.is_encrypted or url.port != _HTTPS_PORT or not _HOST.fullmatch(url.host):
-        message = f"{name} does not lead to Amazon SNS over https, so nothing is confirmed."
+        message = f"{name} is not an https URL of Amazon SNS. The subscription was not confirmed."
         raise RefusedSubscriptionError(message)
     return url
 
@@ -110,16 +110,17 @@ def _amazon_url(text: str, name: str) -> OutgoingUrl:
 def _fetched(get: Get, url: OutgoingUrl, what: str) -> bytes:
     status, body = get(url)
     if status != 200:  # noqa: PLR2004 - OK
-        raise RefusedSubscriptionError(f"Amazon SNS answered {status} to the request for {what}.")
+        message = f"Amazon SNS returned status {status} to the request for {what}."
+        raise RefusedSubscriptionError(message)
     return body
 
 
 def _check_signature(asked: _Request, certificate: bytes) -> None:
     algorithm = _HASHES.get(asked.members["SignatureVersion"])
     if algorithm is None:
-        message = "The version of the signature is unknown: it must be 1 or 2."
+        message = "The version of the signature is unknown. It must be 1 or 2."
         raise RefusedSubscriptionError(message)
-    message = "The signature of the request is wrong, so nothing is confirmed."
+    message = "The signature of the request is wrong. The subscription was not confirmed."
     try:
         signature = b64decode(asked.members["Signature"], validate=True)
         key = load_pem_x509_certificate(certificate).public_key()

@@ -41,8 +41,8 @@ from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED, Action, ItemOut
 from domain.core.database.statements import KeptConnection, columns_for
 from models import Alert, AlertNote
 
-NOTHING_OPEN = "No open alert has this dedup_key: nothing was changed."
-NO_ALERT = "A change event does not open an alert: it is only kept in this log."
+NOTHING_OPEN = "No open alert has this dedup_key. Nothing was changed."
+NO_ALERT = "Change events do not open alerts. They are only stored in this log."
 _ACKNOWLEDGED = "acknowledged"
 
 

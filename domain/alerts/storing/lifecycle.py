@@ -20,8 +20,8 @@ RESOLVED = "resolved"
 
 #: Warning for an item with the action LATE.
 ARRIVED_LATE = (
-    "It arrived late: it began before its alert ended, and that one is over. It was counted there "
-    "and opened nothing."
+    "The report arrived late: it began before its alert was resolved. It was counted for that "
+    "alert and opened no new alert."
 )
 
 

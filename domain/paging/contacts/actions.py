@@ -90,7 +90,7 @@ def send_code(work: Work, contact_id: int) -> Contact:
 
 @action("contacts.confirm")
 def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Contact:
-    """Confirm a contact by the code that was sent to it."""
+    """Confirm a contact with the code that was sent to it."""
     was_confirmed = show_contact(work, contact_id).confirmed_at is not None
     confirmed, problem = contacts.confirm_contact(
         contact_id,
@@ -118,7 +118,7 @@ def send_contact_test(work: Work, contact_id: int) -> ContactTest:
 
 @action("contacts.delete")
 def delete_contact(work: Work, contact_id: int) -> Contact:
-    """Delete a contact with its waiting messages."""
+    """Delete a contact and its queued messages."""
     return _delete(work, contact_id, _own(work))
 
 
@@ -176,7 +176,7 @@ def send_channel_test(work: Work, holder: Holder, channel_id: int) -> ContactTes
 
 @action("notification_channels.delete")
 def delete_channel(work: Work, holder: Holder, channel_id: int) -> Channel:
-    """Delete a channel with its waiting messages.
+    """Delete a channel and its queued messages.
 
     Raise ConflictError if an escalation policy pages it, in the project, the group or below it.
     """
@@ -243,7 +243,7 @@ def _send_test(work: Work, contact_id: int, owner: Owner) -> ContactTest:
     while monotonic() < end:
         found = find_outcome(message_id)
         if found is None:
-            return ContactTest(delivered=False, error="it was deleted in the meantime")
+            return ContactTest(delivered=False, error="the message was deleted")
         outcome, problem = found
         if outcome == MessageState.SENT.value:
             return ContactTest(delivered=True, error=None)

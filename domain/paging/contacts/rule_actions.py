@@ -53,9 +53,9 @@ def show_rule(work: Work, rule_id: int) -> ContactRule:
 
 @action("contact_rules.create")
 def create_rule(work: Work, new: NewContactRule) -> ContactRule:
-    """Create a notification rule for pages that are sent from now on."""
+    """Create a notification rule for future pages."""
     if len(_rows(work)) >= MOST_RULES:
-        message = f"There can be at most {MOST_RULES} rules. Delete one first."
+        message = f"You can have at most {MOST_RULES} notification rules. Delete a rule first."
         raise InvalidError(message, field="contact_id")
     row = RuleRow(user_id=work.actor.id or 0, created_at=work.now)
     _set(work, row, new)
@@ -67,7 +67,7 @@ def create_rule(work: Work, new: NewContactRule) -> ContactRule:
 
 @action("contact_rules.change")
 def change_rule(work: Work, rule_id: int, change: ContactRuleChange) -> ContactRule:
-    """Change a notification rule for pages that are sent from now on."""
+    """Change a notification rule for future pages."""
     row = _get(work, rule_id)
     present = _view(row, _labels(work)).model_dump()
     _set(work, row, NewContactRule.model_validate({**present, **change.given}))
@@ -78,7 +78,7 @@ def change_rule(work: Work, rule_id: int, change: ContactRuleChange) -> ContactR
 
 @action("contact_rules.delete")
 def delete_rule(work: Work, rule_id: int) -> ContactRule:
-    """Delete a notification rule and keep its queued messages.
+    """Delete a notification rule.
 
     Queued messages are still sent.
     """
@@ -100,7 +100,7 @@ def _set(work: Work, row: RuleRow, wanted: NewContactRule) -> None:
     row.delay_minutes = wanted.delay_minutes
     row.only = stored_time(wanted.only)
     if rule_of(row) in others:
-        raise InvalidError("There is already such a rule.", field="contact_id")
+        raise InvalidError("An identical rule already exists.", field="contact_id")
 
 
 def _contact(work: Work, contact_id: int) -> Contact:
@@ -111,7 +111,7 @@ def _contact(work: Work, contact_id: int) -> Contact:
     if contact.confirmed_at is None:
         raise InvalidError("Confirm the contact first.", field="contact_id")
     if contact.address_ciphertext is None:
-        message = "The address of your account is only a last resort. Add it as a contact first."
+        message = "To use your account's email address in a rule, add it as a contact first."
         raise InvalidError(message, field="contact_id")
     return contact
 

@@ -40,31 +40,39 @@ class ContactRuleQuery(OffsetQuery):
 
 
 class ContactRule(Resource):
-    """Notification rule of a contact: its alerts and its times."""
+    """A notification rule of a contact."""
 
     id: int
     contact_id: int
     alerts: _Concern
-    delay_minutes: int = Field(description="After the page left.")
-    only: OnCallRestriction | None = Field(description="Null for any time.")
-    sentence: str
+    delay_minutes: int = Field(
+        description="Delay of the message after the page is sent, in minutes."
+    )
+    only: OnCallRestriction | None = Field(
+        description="Period in which the rule applies. Null for any time."
+    )
+    sentence: str = Field(description="Summary of the rule.")
     created_at: Time
 
 
 class NewContactRule(Body):
-    """A new rule."""
+    """A new notification rule."""
 
-    contact_id: Annotated[Id, Option("--contact")] = Field(description="A confirmed contact.")
+    contact_id: Annotated[Id, Option("--contact")] = Field(description="Id of a confirmed contact.")
     alerts: _Concern = Field(
-        default="all", description="Critical alerts, other alerts, or all of them."
+        default="all",
+        description="Alerts that the rule applies to. `other` stands for all alerts that are not "
+        "critical.",
     )
     delay_minutes: Annotated[int, Field(ge=0, le=MOST_MINUTES), Option("--after")] = Field(
-        default=0, description="After so many minutes, unless somebody has answered."
+        default=0,
+        description="Delay of the message after the page is sent, in minutes. The message is not "
+        "sent if someone has responded by then.",
     )
     only: Annotated[NewRestriction | None, Option("--only", null="--at-any-time")] = Field(
         default=None,
-        description="Only at this time of day, such as `mon-fri 09:00-17:00`, in the time zone of "
-        "the user.",
+        description="Period in which the rule applies, such as `mon-fri 09:00-17:00`, in the "
+        "user's time zone. The default is any time.",
     )
 
 
@@ -77,9 +85,11 @@ class ContactRuleSummary(Resource):
     """Summary of the notification rules of a user."""
 
     sentences: list[str] = Field(
-        description="Effect of the rules by kind of alert and time, as sentences."
+        description="Summary of the rules, one sentence for each kind of alert and period."
     )
-    gaps: list[str] = Field(description="Alerts without a rule, and those that are told late.")
+    gaps: list[str] = Field(
+        description="Warnings about alerts that no rule applies to, and about delayed messages."
+    )
 
 
 def stored_time(given: OnCallRestriction | None) -> dict[str, Any] | None:

@@ -39,7 +39,9 @@ class ChannelQuery(ContactQuery):
 class Channel(Contact):
     """A channel of a project or group."""
 
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the channel. Null if a project owns it."
+    )
 
 
 class ContactBody(Body):
@@ -47,7 +49,9 @@ class ContactBody(Body):
 
     type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
     address: RequiredText = Field(description=f"Address of the contact, such as {ADDRESS_WORDS}.")
-    label: Annotated[Text, Option("--name", former="--label")] = Field(default="", max_length=100)
+    label: Annotated[Text, Option("--name", former="--label")] = Field(
+        default="", max_length=100, description="Display name. The default is the address."
+    )
 
 
 class ContactCodeBody(Body):
@@ -59,8 +63,10 @@ class ContactCodeBody(Body):
 class ContactTest(Resource):
     """The result of a test message."""
 
-    delivered: bool | None = Field(description="Null while it waits to be sent.")
-    error: str | None
+    delivered: bool | None = Field(
+        description="True if the message was delivered. Null while it is queued."
+    )
+    error: str | None = Field(description="Reason why the message was not delivered.")
 
 
 class QuietHoursBody(Body):
@@ -94,11 +100,13 @@ class QuietHoursBody(Body):
 class ContactPreferencesBody(Body):
     """Changes to the paging preferences of a user. Omitted fields are kept."""
 
-    quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
+    quiet_hours: QuietHoursBody | None = Field(
+        default=None, description="Quiet hours. Null to remove them."
+    )
     follow_ups: bool | None = Field(
         default=None,
-        description="True to send the user a message when somebody else acknowledges an alert, "
-        "when the alert ends, and when somebody assigns something to the user.",
+        description="True to notify the user when someone else acknowledges an alert, when the "
+        "alert ends, and when an alert or incident is assigned to the user.",
     )
 
     def on(self, present: PagingPreferences) -> PagingPreferences:

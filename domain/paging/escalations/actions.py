@@ -115,7 +115,11 @@ def create_policy(work: Work, holder: Holder, new: NewPolicy) -> EscalationPolic
     own = belongs_to(PolicyRow, holder)
     count = work.session.scalar(select(func.count(PolicyRow.id)).where(own)) or 0
     if count >= MOST_POLICIES:
-        raise InvalidError(f"{holder.path} has {MOST_POLICIES} escalation policies: delete one.")
+        message = (
+            f"{holder.path} already has {MOST_POLICIES} escalation policies, which is the maximum. "
+            "Delete a policy first."
+        )
+        raise InvalidError(message)
     row = PolicyRow(**owner_columns(holder), created_at=work.now, updated_at=work.now)
     row.name = _checked(new.name, "Night")
     _fill(work, holder, row, plan, is_default=new.default)
@@ -197,7 +201,7 @@ def _check_no_route_leads(work: Work, holder: Holder, row: PolicyRow) -> None:
     if found is not None:
         where = "" if found.path == holder.path else f" of {found.path}"
         message = (
-            f"The route {found.name}{where} leads to this policy. Change or delete the route first."
+            f"The route {found.name}{where} uses this policy. Change or delete the route first."
         )
         raise ConflictError(message, field="policy")
 
@@ -215,7 +219,8 @@ def _policy(work: Work, holder: Holder, policy_id: int | str) -> PolicyRow:
         if (found := work.session.scalar(named)) is not None:
             return found
         if not (policy_id.isascii() and policy_id.isdecimal()):
-            raise NotFoundError(f"{holder.path} has no escalation policy “{policy_id[:100]}”.")
+            message = f"{holder.path} has no escalation policy named {policy_id[:100]}."
+            raise NotFoundError(message)
     number = int(policy_id)
     row = work.session.get(PolicyRow, number) if number <= LARGEST_ID else None
     if row is None or not is_owned_by(row, holder):
@@ -250,7 +255,7 @@ def _store(work: Work, row: PolicyRow) -> None:
         with work.session.begin_nested():
             work.session.add(row)
     except IntegrityError as error:
-        message = f"There already is a policy with the name {name} here."
+        message = f"An escalation policy named {name} already exists here."
         raise ConflictError(message, field="name") from error
 
 
@@ -260,7 +265,7 @@ def _checked(name: str, example: str) -> str:
         message = f"Enter a name with letters, digits or symbols, such as {example}."
         raise InvalidError(message, field="name")
     if len(kept) > LONGEST_NAME:
-        raise InvalidError(f"A name has at most {LONGEST_NAME} characters.", field="name")
+        raise InvalidError(f"The name can have at most {LONGEST_NAME} characters.", field="name")
     return kept
 
 
@@ -276,10 +281,12 @@ def _check_others_take_over(work: Work, row: PolicyRow) -> None:
     count = sum(counts[each] for each, found in routing.items() if found.pages_nobody)
     if not count:
         return
-    alerts = "An alert is" if count == 1 else f"{count:,} alerts are"
+    alerts, them, these = (
+        ("an alert", "it", "the alert") if count == 1 else (f"{count:,} alerts", "them", "them")
+    )
     message = (
-        f"{alerts} being escalated by this policy, and no other policy would page anybody. "
-        "Make another policy the default one first, or acknowledge these alerts."
+        f"This policy is escalating {alerts}, and no other policy would page anyone for {them}. "
+        f"Make another policy the default policy first, or acknowledge {these}."
     )
     raise ConflictError(message, field="policy")
 
@@ -334,7 +341,11 @@ def create_route(work: Work, holder: Holder, new: NewRoute) -> AlertRoute:
     lock_rules(holder, session=work.session)
     rows = rows_of(holder, session=work.session)
     if len(rows) >= MOST_ROUTES:
-        raise InvalidError(f"{holder.path} has {MOST_ROUTES} routes: delete one first.")
+        message = (
+            f"{holder.path} already has {MOST_ROUTES} routes, which is the maximum. Delete a route "
+            "first."
+        )
+        raise InvalidError(message)
     row = RouteRow(
         **owner_columns(holder),
         name=_checked(new.name, "Production"),
@@ -397,7 +408,7 @@ def show_dry_run(work: Work, holder: Holder, asked: DryRunBody) -> AlertRouteDry
     since = asked.since
     if asked.days is not None:
         if since is not None:
-            raise InvalidError("Send since or days, not both.", field="days")
+            raise InvalidError("`since` and `days` cannot be combined. Use one.", field="days")
         since = min(asked.until or work.now, work.now) - timedelta(days=asked.days)
     period = dry_run.period(since, asked.until, now=work.now)
     return dry_run.dry_run(holder, period, session=work.session, reading=work.policy(Reading))
@@ -430,7 +441,7 @@ def _known_policy(work: Work, holder: Holder, policy_id: int | str | None) -> in
     wanted = str(policy_id)
     numbered = [row.id for row in found if str(row.id) == wanted]
     if not (named or numbered):
-        message = f"There is no escalation policy “{wanted[:100]}” here or in the groups above."
+        message = f'Escalation policy "{wanted[:100]}" not found here or in the groups above.'
         raise InvalidError(message, field="escalation_policy_id")
     chosen: int = (named or numbered)[0]
     return chosen

@@ -142,11 +142,12 @@ def period(since: datetime | None, until: datetime | None, *, now: datetime) -> 
     try:
         start = since or end - USUAL_PERIOD
     except OverflowError as error:
-        raise InvalidError("This time is too long ago.", field="until") from error
+        raise InvalidError("This time is too far in the past.", field="until") from error
     if start >= end:
         raise InvalidError("The start must be before the end, and in the past.", field="since")
     if end - start > LONGEST_PERIOD:
-        raise InvalidError(f"A dry run covers at most {LONGEST_PERIOD.days} days.", field="since")
+        message = f"A dry run can cover at most {LONGEST_PERIOD.days} days."
+        raise InvalidError(message, field="since")
     return Period(start, end)
 
 
@@ -268,7 +269,7 @@ class _World:
             ]
             if not found:
                 moment = date_and_time(taken.at)
-                notes.append(f"Step {taken.number} would have reached nobody at {moment}.")
+                notes.append(f"Step {taken.number} would have paged nobody at {moment}.")
         return DryRunAlert(
             iid=row.iid,
             project=row.path,

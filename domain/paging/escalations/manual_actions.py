@@ -59,7 +59,7 @@ _CRITICAL = 0
 _BY_OPERATOR = "on the command line"
 _BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
 BriefAlert = Row[int, int, int, str, str, int]
-_NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
+_NO_POLICY = "No escalation policy applies to this alert. Page a person instead."
 
 
 @question("alerts.paging")
@@ -133,7 +133,7 @@ def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Esca
     # A flapping alert delays only repeated pages. A mute without an id only waits for the worker to
     # look for an incident.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
-        message = f"Paging is held back: {mute_words(mute)}. End that first, or page a person."
+        message = f"Paging is held back: {mute_words(mute)}. Remove the cause, or page a person."
         raise ConflictError(message)
     return row, alert
 
@@ -272,13 +272,14 @@ def _rows_to_rest(work: Work, alert_ids: Sequence[int]) -> list[Escalation]:
 def _end_of_snooze(work: Work, body: AlertSnooze) -> datetime:
     given = [each for each in (body.duration, body.until, body.tomorrow) if each]
     if len(given) != 1:
-        raise InvalidError("Give one of duration, until and tomorrow.", field="duration")
+        message = "Exactly one of `duration`, `until` and `tomorrow` is required."
+        raise InvalidError(message, field="duration")
     if body.tomorrow:
         return tomorrow_morning(work)
     until = body.until or work.now + (body.duration or timedelta())
     if not SHORTEST_SNOOZE <= until - work.now <= LONGEST_SNOOZE:
         longest = duration_text(LONGEST_SNOOZE)
-        message = f"A snooze ends between one minute and {longest} from now."
+        message = f"A snooze must end between 1m and {longest} from now."
         raise InvalidError(message, field="until" if body.until else "duration")
     return until
 
@@ -324,7 +325,7 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
     policy = work.session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
     timeout = plan_of(policy).timeout if policy else None
     if row.state != State.ACKNOWLEDGED.value or timeout is None:
-        raise ConflictError("This alert has no acknowledgement that runs out.")
+        raise ConflictError("This alert has no acknowledgement that expires.")
     row.state = after(State(row.state), Event.RENEWED).value
     row.next_at, row.decided_at = work.now + timeout, work.now
     row.answered_by_id = work.actor.id

@@ -48,9 +48,9 @@ from models import EscalationPolicy as PolicyRow
 from models.folding import fold
 
 _MISSING = {
-    TargetKind.USER: "“{}” is not a member here who can see the alerts.",
-    TargetKind.SCHEDULE: "There is no schedule “{}” here or in the groups above.",
-    TargetKind.CHANNEL: "There is no channel “{}” here or in the groups above.",
+    TargetKind.USER: '"{}" is not a member who can see the alerts.',
+    TargetKind.SCHEDULE: 'Schedule "{}" not found here or in the groups above.',
+    TargetKind.CHANNEL: 'Channel "{}" not found here or in the groups above.',
 }
 
 
@@ -249,7 +249,7 @@ def lock_rules(holder: Holder, *, session: Session) -> None:
         .with_for_update(key_share=not holder.is_group)
     )
     if path != holder.path:
-        raise ConflictError(f"{holder.path} was moved or deleted in the meantime. Try again.")
+        raise ConflictError(f"{holder.path} was transferred or deleted meanwhile. Try again.")
 
 
 def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPolicy]:
@@ -365,5 +365,5 @@ def check_unused(target: Target, holder: Holder, *, session: Session) -> None:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"
         raise ConflictError(
             f"The escalation policy {found[0].name}{where} pages this {target.kind}. "
-            "Take it out of the policy first."
+            f"Remove the {target.kind} from the policy first."
         )

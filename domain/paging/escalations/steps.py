@@ -123,22 +123,23 @@ def check_plan(plan: Plan) -> None:
     if not 0 <= plan.repeats <= MOST_REPEATS:
         raise InvalidError(f"Steps can be repeated at most {MOST_REPEATS} times.", field="repeats")
     if not SHORTEST_PAUSE <= plan.pause <= LONGEST_PAUSE:
-        message = "The pause before a repetition is between 1 minute and 24 hours."
+        message = "The pause before a repetition must be between 1 minute and 24 hours."
         raise InvalidError(message, field="repeat_pause")
     if plan.timeout is not None and not SHORTEST_TIMEOUT <= plan.timeout <= LONGEST_TIMEOUT:
-        message = "An acknowledgement holds for 5 minutes to 24 hours, or without an end."
+        message = "The acknowledgement timeout must be between 5 minutes and 24 hours."
         raise InvalidError(message, field="acknowledgement_timeout")
 
 
 def _check_steps(steps: Sequence[Step]) -> None:
     if not 1 <= len(steps) <= MOST_STEPS:
-        raise InvalidError(f"A policy has between 1 and {MOST_STEPS} steps.", field="steps")
+        raise InvalidError(f"A policy must have between 1 and {MOST_STEPS} steps.", field="steps")
     if any(earlier.after > later.after for earlier, later in pairwise(steps)):
-        message = "Put the steps in order of time: delays count from the start of a round."
+        message = "Sort the steps by delay. Delays are counted from the start of a round."
         raise InvalidError(message, field="steps")
     for number, step in enumerate(steps, 1):
         if not timedelta() <= step.after <= LONGEST_DELAY:
-            raise InvalidError(f"Step {number}: a delay has at most 24 hours.", field="steps")
+            message = f"Step {number}: the delay can be at most 24 hours."
+            raise InvalidError(message, field="steps")
         if not 1 <= len(step.targets) <= MOST_TARGETS:
             message = f"Step {number}: choose between 1 and {MOST_TARGETS} targets."
             raise InvalidError(message, field="steps")
@@ -173,7 +174,7 @@ def parse_target(text: str, field: str = "steps") -> NamedTarget:
     """
     found = _TARGET.fullmatch(text.strip().rstrip(","))
     if found is None:
-        message = f"“{text[:50]}” is not a target: write user:NAME, schedule:NAME or channel:NAME."
+        message = f'"{text[:50]}" is not a target. Use user:NAME, schedule:NAME or channel:NAME.'
         raise InvalidError(message, field=field)
     kind = TargetKind(found[1])
     name = found[2].strip()

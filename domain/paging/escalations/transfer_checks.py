@@ -92,7 +92,7 @@ def _check_policies(work: Work, holder: Holder, left: list[int]) -> None:
         for target in sorted(targets & named.keys(), key=lambda each: (each.kind, each.id)):
             message = (
                 f"The escalation policy {policy.name} pages the {target.kind} "
-                f"{named[target].name} of {named[target].path}. Take it out of the policy first."
+                f"{named[target].name} of {named[target].path}. Remove it from the policy first."
             )
             raise ConflictError(message, field="path")
 
@@ -107,7 +107,7 @@ def _check_routes(work: Work, holder: Holder, left: list[int]) -> None:
     ).first()
     if found is not None:
         message = (
-            f"The route {found.name} leads to the escalation policy {found.policy} of "
+            f"The route {found.name} uses the escalation policy {found.policy} of "
             f"{found.path}. Change or delete the route first."
         )
         raise ConflictError(message, field="path")

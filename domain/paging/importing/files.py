@@ -55,7 +55,7 @@ def read_documents(path: Path) -> list[Document]:
         message = f"{path} cannot be read: {error.strerror or type(error).__name__}."
         raise InvalidError(message) from error
     if not found:
-        raise InvalidError(f"{path} has no JSON files.")
+        raise InvalidError(f"{path} contains no JSON files.")
     return sorted(found, key=lambda each: each.name)
 
 
@@ -82,7 +82,7 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _limited(name: str, content: bytes) -> bytes:
     if len(content) > LARGEST_FILE:
-        raise InvalidError(f"{name}: a file can have at most {LARGEST_FILE:,} bytes.")
+        raise InvalidError(f"{name} is too large. A file can have at most {LARGEST_FILE:,} bytes.")
     return content
 
 
@@ -109,7 +109,7 @@ def _of_archive(path: Path) -> Iterator[tuple[str, bytes]]:
                     content = opened.read(LARGEST_FILE + 1)
                 yield entry.filename, _limited(entry.filename, content)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ZlibError) as error:
-        raise InvalidError(f"{path} is not a zip archive that can be read: {error}.") from error
+        raise InvalidError(f"{path} is not a readable zip archive: {error}.") from error
 
 
 def _parsed(name: str, content: bytes) -> object:
@@ -166,7 +166,7 @@ class EntityReader:
 def _why(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"The export is not as expected: {where + ': ' if where else ''}{first['msg']}."
+    return f"The export has an unexpected format: {where + ': ' if where else ''}{first['msg']}."
 
 
 def name_of(value: object) -> str:

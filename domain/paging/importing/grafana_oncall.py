@@ -239,7 +239,7 @@ def _overrides(shift: _Shift, place: str, now: datetime) -> Iterator[ImportedOve
     if end <= now:
         return
     if len(users) > 1:
-        raise InvalidError("An override has one user here: add one for each user.")
+        raise InvalidError("An override can have only one user. Add an override for each user.")
     for user in users:
         yield ImportedOverride(user=user, starts_at=start, ends_at=end)
 
@@ -249,7 +249,7 @@ def _rotations(
 ) -> Iterator[ImportedRotation]:
     """Yield a rotation for each user of a turn, since these users are on call together."""
     if shift is None:
-        raise InvalidError("The shift is not in the export: add on_call_shifts.")
+        raise InvalidError("The shift is missing. Include on_call_shifts in the export.")
     unit, length = _checked(shift, place, now)
     start, name = _start(shift, place), shift.name or shift.id
     if shift.time_zone and shift.time_zone != place:
@@ -276,13 +276,13 @@ def _checked(shift: _Shift, place: str, now: datetime) -> tuple[Unit, timedelta]
     """
     unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
     if shift.until is not None and shift.until.replace(tzinfo=zone(place)) <= now:
-        raise InvalidError("It is over.")
+        raise InvalidError("It has ended.")
     if unit is None or shift.by_month or shift.by_monthday:
         raise InvalidError(
-            "Shifts that recur by month, or never, are not imported: add rotations manually."
+            "Shifts that recur monthly or not at all are not imported. Add rotations manually."
         )
     if length <= timedelta():
-        raise InvalidError("It has no length.")
+        raise InvalidError("It has no duration.")
     turn = _LENGTHS[unit] * (shift.interval or 1)
     has_gaps = length < turn
     if has_gaps and (unit is Unit.HOURS or (shift.interval or 1) > 1):
@@ -313,7 +313,10 @@ def _restrictions(
     if unit is Unit.WEEKS and not days:
         return merged(week_time(since_monday(start.weekday(), start.time()), length))
     if length > _DAY:
-        raise InvalidError("A shift of some weekdays lasts longer than a day: add it manually.")
+        raise InvalidError(
+            "Shifts on certain weekdays that last longer than a day are not imported. Add the "
+            "rotation manually."
+        )
     return (daily_time(start.time(), length, days or EVERY_DAY),)
 
 
@@ -415,7 +418,7 @@ def _by_kind(
                 )
     if not any(given.values()):
         kinds = ", ".join(_KINDS)
-        message = f"This is not an export of Grafana OnCall: it has none of the lists {kinds}."
+        message = f"This is not an export of Grafana OnCall. It has none of the lists {kinds}."
         raise InvalidError(message)
     return given, left_out
 

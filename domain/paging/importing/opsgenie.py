@@ -163,9 +163,9 @@ def _rotation(
 ) -> ImportedRotation:
     unit = _ROTATION_UNITS.get(found.type)
     if unit is None:
-        raise InvalidError(f"There are no rotations of the type {found.type or '(none)'}.")
+        raise InvalidError(f"Rotations of the type {found.type or '(none)'} are not supported.")
     if found.endDate is not None and _aware(found.endDate, place) <= now:
-        raise InvalidError("It is over.")
+        raise InvalidError("It has ended.")
     if found.endDate is not None:
         notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}. Remove it manually on that day.")
     starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
@@ -191,11 +191,11 @@ def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, .
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
-            raise InvalidError("It has turns without a user, which rotations here cannot have.")
+            raise InvalidError("It has turns without a user, which are not supported.")
         else:
             notes.append(f"{name}: the {each.type} {each.shown} is left out.")
     if not users:
-        raise InvalidError("None of its turns is a user's.")
+        raise InvalidError("It has no turns of users.")
     return tuple(users)
 
 
@@ -212,7 +212,7 @@ def _week_parts(found: _WeekTime) -> tuple[Restriction, ...]:
     try:
         days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
     except ValueError as error:
-        raise InvalidError("A restriction is not of weekdays.") from error
+        raise InvalidError("A restriction has an invalid weekday.") from error
     start, end = (since_monday(day, at) for day, at in zip(days, _clock(found), strict=True))
     return week_time(start, (end - start) % _WEEK or _WEEK)
 
@@ -221,7 +221,7 @@ def _clock(found: _WeekTime) -> tuple[time, time]:
     try:
         return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
     except ValueError as error:
-        raise InvalidError("A restriction has an hour or a minute that no day has.") from error
+        raise InvalidError("A restriction has an invalid time of day.") from error
 
 
 def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
@@ -232,7 +232,7 @@ def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[Imp
             continue
         if each.user is None or each.user.type not in {"user", ""}:
             notes.append(
-                f"The override from {start:%Y-%m-%d %H:%M} is not for a user, so it is left out."
+                f"The override from {start:%Y-%m-%d %H:%M} has no user, so it is left out."
             )
             continue
         if each.rotations:
@@ -307,7 +307,8 @@ def _step(
 ) -> ImportedStep:
     recipient = rule.recipient or _Reference()
     if recipient.type not in {"user", "schedule", "team"}:
-        raise InvalidError(f"A {recipient.type or 'recipient of no type'} cannot be paged here.")
+        kind = recipient.type or "(none)"
+        raise InvalidError(f"Recipients of the type {kind} are not supported.")
     if rule.condition == "if-not-closed":
         notes.append(f"Rule {number} also paged for acknowledged alerts. Here, it does not.")
     after = _after(rule.delay)
@@ -339,7 +340,7 @@ def _after(delay: _Delay | None) -> timedelta:
         return timedelta()
     unit = _UNITS.get(delay.timeUnit.lower())
     if unit is None or not 0 <= delay.timeAmount <= _LONGEST_DELAY:
-        raise InvalidError(f"Its delay, {delay.timeAmount} {delay.timeUnit}, cannot be read.")
+        raise InvalidError(f"The delay {delay.timeAmount} {delay.timeUnit} is invalid.")
     return delay.timeAmount * unit
 
 
@@ -438,7 +439,7 @@ def _by_kind(
                 others.setdefault(kind, []).append(document.stem)
     if not any(given.values()):
         message = (
-            "This is not a backup of Opsgenie: it has none of the folders "
+            "This is not a backup of Opsgenie. It has none of the folders "
             f"{', '.join(_KINDS)} with JSON files."
         )
         raise InvalidError(message)

@@ -123,7 +123,7 @@ def known_zone(name: str, notes: list[str]) -> str:
     try:
         return check_zone(name or "UTC")
     except InvalidError:
-        notes.append(f"The time zone {name[:50]} is unknown, so UTC is used.")
+        notes.append(f"The time zone {name[:50]} is unknown. UTC is used instead.")
         return "UTC"
 
 

@@ -95,7 +95,10 @@ def create_window(work: Work, holder: Holder, new: NewWindow) -> MaintenanceWind
         or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now),
     )
     if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"{holder.path} has {MOST_LIVE} maintenance windows: delete some first."
+        message = (
+            f"{holder.path} already has {MOST_LIVE} maintenance windows that have not ended, which "
+            "is the maximum. Delete a window first."
+        )
         raise ConflictError(message, field="name")
     row = WindowRow(
         **owner_columns(holder), created_at=work.now, created_by_id=work.actor.id, **values
@@ -182,7 +185,7 @@ def _checked(
     """
     name = storable(wanted.name).strip()
     if not name or len(name) > LONGEST_NAME:
-        raise InvalidError(f"A name has 1 to {LONGEST_NAME} characters.", field="name")
+        raise InvalidError(f"The name must have 1 to {LONGEST_NAME} characters.", field="name")
     zone = check_zone(wanted.time_zone)
     local_start = _read_local_time(wanted.starts_at, zone)
     times = WindowTimes(
@@ -208,7 +211,7 @@ def _checked(
 
 def _recurrence(wanted: NewWindow) -> Recurrence | None:
     if wanted.rule and wanted.repeat:
-        raise InvalidError("Send repeat or rule, not both.", field="rule")
+        raise InvalidError("`repeat` and `rule` cannot be combined. Use one.", field="rule")
     if wanted.rule:
         return parse_rule(wanted.rule)
     return Recurrence(frequency=Frequency(wanted.repeat.upper())) if wanted.repeat else None
@@ -224,8 +227,8 @@ def _read_local_time(text: str, time_zone: str) -> datetime:
         return found if found.tzinfo is None else wall_time_of(found, time_zone)
     except (ValueError, OverflowError) as error:
         message = (
-            "starts_at must be a time such as 2026-12-06T02:00, which is local time of the time "
-            "zone, or one with an offset, such as 2026-12-06T01:00Z."
+            "`starts_at` must be a local time such as 2026-12-06T02:00, or a time with an offset "
+            "such as 2026-12-06T01:00Z."
         )
         raise InvalidError(message, field="starts_at") from error
 

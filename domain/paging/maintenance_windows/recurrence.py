@@ -159,7 +159,7 @@ def parse_rule(text: str) -> Recurrence:
     )
     if parts.pop("WKST", "MO") != "MO" or parts:
         known = "FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL"
-        raise _refusal(f"can have {known}; a week begins on Monday")
+        raise _refusal(f"can only have {known}, and weeks have to start on Monday")
     _check_days(found)
     return found
 
@@ -172,27 +172,27 @@ def _parts(text: str) -> dict[str, str]:
     parts = [part.partition("=") for part in text.removesuffix(";").split(";")]
     names = [name for name, _, value in parts if name and value]
     if len(set(names)) < len(parts):
-        raise _refusal("must be parts such as FREQ=WEEKLY;BYDAY=SU, each of them once")
+        raise _refusal("must consist of unique parts, such as FREQ=WEEKLY;BYDAY=SU")
     return {name: value for name, _, value in parts}
 
 
 def _frequency(word: str) -> Frequency:
     if word not in set(Frequency):
-        raise _refusal("needs FREQ=DAILY, FREQ=WEEKLY or FREQ=MONTHLY")
+        raise _refusal("must contain FREQ=DAILY, FREQ=WEEKLY or FREQ=MONTHLY")
     return Frequency(word)
 
 
 def _whole_number(text: str, name: str, largest: int) -> int:
     number = int(text) if re.fullmatch(r"[0-9]{1,3}", text) else 0
     if not 1 <= number <= largest:
-        raise _refusal(f"needs a number from 1 to {largest} as {name}")
+        raise _refusal(f"must have a number from 1 to {largest} for {name}")
     return number
 
 
 def _days(text: str) -> tuple[str, ...]:
     days = text.split(",") if text else []
     if not all(_BY_DAY.fullmatch(day) for day in days):
-        raise _refusal("needs weekdays such as MO,TH as BYDAY, or 2TU or -1SU in a month")
+        raise _refusal("must have weekdays such as MO,TH for BYDAY, or 2TU or -1SU if monthly")
     return tuple(dict.fromkeys(days))
 
 
@@ -200,7 +200,7 @@ def _month_days(text: str) -> tuple[int, ...]:
     days = text.split(",") if text else []
     numbers = [int(day) for day in days if re.fullmatch(r"-?[0-9]{1,2}", day)]
     if len(numbers) < len(days) or not all(1 <= abs(day) <= _LONGEST_MONTH for day in numbers):
-        raise _refusal("needs days of the month such as 1,15 or -1 as BYMONTHDAY")
+        raise _refusal("must have days of the month such as 1,15 or -1 for BYMONTHDAY")
     return tuple(dict.fromkeys(numbers))
 
 
@@ -212,7 +212,7 @@ def _until(text: str) -> date | None:
     except ValueError:
         day = None
     if day is None or day > LAST_DAY:
-        raise _refusal("needs a local day such as 20271231 as UNTIL")
+        raise _refusal("must have a local date such as 20271231 for UNTIL")
     return day
 
 
@@ -226,9 +226,9 @@ def _check_days(rule: Recurrence) -> None:
             raise _refusal("can have BYDAY only with FREQ=WEEKLY or FREQ=MONTHLY")
         return
     if rule.by_day and rule.by_month_day:
-        raise _refusal("can have BYDAY or BYMONTHDAY, not both")
+        raise _refusal("cannot have both BYDAY and BYMONTHDAY")
     if not all(numbered):
-        raise _refusal("needs numbers before the weekdays of a month, such as 2TU or -1SU")
+        raise _refusal("must have numbered weekdays if monthly, such as 2TU or -1SU")
 
 
 _UNITS = {Frequency.DAILY: "day", Frequency.WEEKLY: "week", Frequency.MONTHLY: "month"}

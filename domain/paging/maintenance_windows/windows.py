@@ -71,7 +71,7 @@ class WindowTimes:
         place = zone(self.time_zone)
         first = next(self.ending_after(instant(self.local_start, place)), None)
         if first is None:
-            message = "The window never occurs: its rule ends before it starts."
+            message = "The window never occurs because its rule ends before the window starts."
             raise InvalidError(message, field="rule")
         return first.starts_at
 
@@ -99,7 +99,7 @@ class WindowTimes:
             raise InvalidError("A window can last from one minute to seven days.", field="duration")
         starts = islice(self._starts(self.local_start), _COMPARED)
         if any(later - earlier < self.length for earlier, later in pairwise(starts)):
-            message = "The window is longer than the time until it recurs: it would never end."
+            message = "The window is longer than the time until it recurs. Use a shorter duration."
             raise InvalidError(message, field="duration")
 
     def _starts(self, after: datetime) -> Iterator[datetime]:
@@ -127,8 +127,8 @@ def wall_time_of(moment: datetime, time_zone: str) -> datetime:
     local = wall_time(moment, place)
     if instant(local, place) != moment:
         message = (
-            f"{local:%H:%M} occurs twice in {time_zone} on that day, and a window begins at the "
-            "first of both: choose an earlier or a later start."
+            f"{local:%H:%M} occurs twice in {time_zone} on that day, and a window can only start "
+            "the first time. Choose an earlier or later start."
         )
         raise InvalidError(message, field="starts_at")
     return local

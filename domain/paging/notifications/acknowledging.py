@@ -56,7 +56,7 @@ def open_link(text: str, keys: Sequence[str], *, now: datetime) -> Acknowledgeme
     try:
         parts = _serializer(keys).loads(text)
     except BadData as error:
-        message = "This link is not valid. Check that it was copied completely."
+        message = "This link is invalid. Check that you copied the entire link."
         raise NotFoundError(message) from error
     user_id, first, last, expires = map(int, parts)
     if datetime.fromtimestamp(expires, tz=UTC) <= now:
@@ -256,7 +256,7 @@ def _found(
     projects = _handled_projects(user, rows, session=session, now=now)
     seen = [_view(each, projects[each.project_id]) for each in rows if each.project_id in projects]
     if rows and not seen:
-        message = f"@{user.username} no longer has access to the alerts of this message."
+        message = f"@{user.username} no longer has access to the alerts in this message."
         raise ForbiddenError(message)
     return Actor(id=user.id, name=user.username), projects, seen
 

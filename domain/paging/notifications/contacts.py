@@ -115,10 +115,11 @@ def create_contact(
         raise InvalidError(f"A label can have at most {_LONGEST_LABEL} characters.", field="label")
     others = _rows_of(new.owner, session=session)
     if len(others) >= MOST_CONTACTS:
-        message = f"There can be at most {MOST_CONTACTS}. Delete one first."
+        things = "channels" if new.owner.user_id is None else "contacts"
+        message = f"You can have at most {MOST_CONTACTS} {things}. Delete one first."
         raise InvalidError(message, field="address")
     if any(_has_address(row, new.address, keyring) for row in others):
-        raise ConflictError("There is already one with this address.", field="address")
+        raise ConflictError("This address has already been added.", field="address")
     row = ContactRow(
         user_id=new.owner.user_id,
         project_id=new.owner.project_id,
@@ -182,7 +183,7 @@ def delete_contact(contact_id: int, owner: Owner, *, session: Session, now: date
     """Delete a contact with its queued messages; return the deleted contact."""
     row = get_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
-        message = "Your account's e-mail address cannot be deleted. Add another contact instead."
+        message = "Your account's email address cannot be deleted. Add another contact instead."
         raise InvalidError(message, field="contact")
     view = view_of(row)
     contact_is_going(row, session=session, now=now)
@@ -243,7 +244,7 @@ def send_test(
     """Send a test message to a confirmed contact; return the id of the message."""
     row = get_row(contact_id, owner, session=session)
     if row.confirmed_at is None:
-        message = "Confirm the contact first. Until then it only gets codes."
+        message = "Confirm the contact first. Until then, only confirmation codes are sent to it."
         raise InvalidError(message, field="contact")
     _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
     return queue_message(row.id, MessageKind.TEST, session=session, now=now)
@@ -314,13 +315,13 @@ def confirm_contact(
 def _problem(row: ContactRow, code: str, *, keyring: Keyring, now: datetime) -> str | None:
     expected = _code_of(row, keyring=keyring, now=now)
     if expected is None:
-        return "This code has expired. Send a new one."
+        return "This code has expired. Send a new code."
     row.code_tries += 1
     if row.code_tries > _MOST_GUESSES:
-        return "Too many wrong codes. Send a new one."
+        return "You entered too many wrong codes. Send a new code."
     given = "".join(code.split())
     is_right = hmac.compare_digest(given.encode(errors="replace"), expected.encode())
-    return None if is_right else "This is not the code that was sent."
+    return None if is_right else "The code is wrong. Enter the latest code that was sent."
 
 
 def _code_of(row: ContactRow, *, keyring: Keyring, now: datetime) -> str | None:

@@ -31,7 +31,7 @@ def check_reachable(
     missing = keys.keys() - {fold(name) for name in people.values()}
     if missing:
         name = keys[min(missing)].strip()[:100]
-        message = f"“{name}” is not a member of this project who can see its alerts."
+        message = f'"{name}" is not a member who can see the alerts of this project.'
         raise InvalidError(message, field=field)
     found = reachable(
         people,
@@ -43,5 +43,6 @@ def check_reachable(
     )
     for user_id, reach in sorted(found.items()):
         if reach is not Reach.REACHABLE:
-            raise InvalidError(f"@{people[user_id]} {reach.value}: not paged.", field=field)
+            message = f"@{people[user_id]} {reach.value}, so no page was sent."
+            raise InvalidError(message, field=field)
     return people

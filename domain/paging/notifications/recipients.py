@@ -41,7 +41,7 @@ class QuietHours:
         if not (0 <= self.starts < _DAY_MINUTES and 0 <= self.ends < _DAY_MINUTES):
             raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:
-            message = "Quiet hours must not end at the time at which they start."
+            message = "Quiet hours cannot start and end at the same time."
             raise InvalidError(message, field="quiet_until")
 
     def end_at(self, moment: datetime) -> datetime | None:
@@ -77,7 +77,7 @@ def minutes_of(text: str, *, field: str) -> int:
         raise InvalidError("Enter a time of day such as 22:00.", field=field)
     found = int(hours) * 60 + int(minutes)
     if int(minutes) >= 60 or found >= _DAY_MINUTES:  # noqa: PLR2004 - minutes of an hour
-        raise InvalidError("A time of day is between 00:00 and 23:59.", field=field)
+        raise InvalidError("Enter a time of day between 00:00 and 23:59.", field=field)
     return found
 
 
@@ -110,7 +110,7 @@ def change_preferences(
     """Store the preferences of a user, and reschedule pages that quiet hours held."""
     quiet = wanted.quiet_hours
     if quiet is not None and quiet.time_zone not in available_timezones():
-        message = "Choose a time zone from the list, for example Europe/Berlin."
+        message = "This time zone is unknown. Use an IANA name, such as Europe/Berlin."
         raise InvalidError(message, field="time_zone")
     row = recipient_rows([user_id], [], session=session)[user_id, None]
     row.time_zone = quiet.time_zone if quiet else row.time_zone

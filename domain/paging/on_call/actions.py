@@ -87,7 +87,10 @@ def create_schedule(work: Work, holder: Holder, new: NewSchedule) -> OnCallSched
     """
     count = select(func.count()).where(belongs_to(ScheduleRow, holder))
     if (work.session.scalar(count) or 0) >= MOST_SCHEDULES:
-        message = f"{holder.path} has {MOST_SCHEDULES} on-call schedules: delete one first."
+        message = (
+            f"{holder.path} already has {MOST_SCHEDULES} on-call schedules, which is the maximum. "
+            "Delete a schedule first."
+        )
         raise InvalidError(message, field="name")
     row = ScheduleRow(**owner_columns(holder), description="", created_at=work.now)
     _store(work, row, new)
@@ -287,7 +290,7 @@ def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
                 setattr(row, name, value.strip())
             work.session.add(row)
     except IntegrityError as error:
-        message = f"There already is an on-call schedule named {values['name']} here."
+        message = f"An on-call schedule named {values['name']} already exists here."
         raise ConflictError(message, field="name") from error
 
 

@@ -100,7 +100,7 @@ def create_override(
     new = new.in_zone(schedule.time_zone)
     user_id = id_of_candidate(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
-        message = "Whoever is on call in addition takes nobody's shifts: choose one of both."
+        message = "An override can replace a user or be in addition to the others, but not both."
         raise InvalidError(message, field="instead_of")
     during = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
     check_is_not_over(during, field="ends_at", now=work.now)
@@ -139,9 +139,9 @@ def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int)
     schedule = get_schedule(work, holder, schedule_id)
     row = _lock(work, OverrideRow, schedule.id, override_id)
     if not (_may_change_all(work, holder) or work.actor.id in (row.user_id, row.created_by)):
-        raise ForbiddenError("You need the Maintainer role to remove an override of somebody else.")
+        raise ForbiddenError("You need the Maintainer role to remove another user's override.")
     if row.ends_at <= work.now:
-        raise ConflictError("This override has ended, and past shifts do not change.")
+        raise ConflictError("This override has ended. Past shifts cannot be changed.")
     ended = present_changes(work, [row], OnCallOverride)[0]
     end_override_row(row, work)
     record_change(work, holder, schedule, ended, "deleted")
@@ -211,7 +211,7 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     new = new.in_zone(schedule.time_zone)
     first, second = _users(work, holder, new)
     if not (_may_change_all(work, holder) or work.actor.id in (first, second)):
-        raise ForbiddenError("You need the Maintainer role to swap shifts of other people.")
+        raise ForbiddenError("You need the Maintainer role to swap shifts of other users.")
     mine, theirs = _periods(work, new)
     ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
     _check_count(work, ahead, "swaps")
@@ -220,7 +220,7 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
         (second, theirs, _SECOND, new.other_user),
     ):
         if not _is_on_call(work, schedule.id, user_id, during, by=_EXCHANGED):
-            message = f"{name} is not on call in the rotations in this period."
+            message = f"{name} has no shift from a rotation or swap in this period."
             raise InvalidError(message, field=field)
     row = SwapRow(
         schedule_id=schedule.id,
@@ -253,9 +253,9 @@ def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnC
     row = _lock(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)
     if not (_may_change_all(work, holder) or work.actor.id in concerned):
-        raise ForbiddenError("You need the Maintainer role to undo a swap of other people.")
+        raise ForbiddenError("You need the Maintainer role to undo a swap between other users.")
     if row.over_at <= work.now:
-        raise ConflictError("This swap has ended, and past shifts do not change.")
+        raise ConflictError("This swap has ended. Past shifts cannot be changed.")
     undone = present_changes(work, [row], OnCallSwap)[0]
     end_swap_row(row, work)
     record_change(work, holder, schedule, undone, "deleted")
@@ -334,7 +334,7 @@ def _check_shifts(work: Work, schedule_id: int, during: Period, *, is_shared: bo
         others = set(span.user_ids) - {work.actor.id}
         if others and not (is_shared and work.actor.id in span.user_ids):
             message = (
-                "Other people are on call in this time. You need the Maintainer role to change "
+                "Other users are on call in this period. You need the Maintainer role to change "
                 "their shifts."
             )
             raise ForbiddenError(message)
@@ -347,10 +347,11 @@ def _covered(work: Work, schedule_id: int, new: NewOverride, user_id: int, durin
     """
     (covered_id,) = ids_of([new.instead_of], field="instead_of", session=work.session)
     if covered_id == user_id:
-        raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+        message = "Users cannot cover their own shifts. Choose another user."
+        raise InvalidError(message, field="user")
     within = Period(max(during.start, work.now), during.end)
     if not _is_on_call(work, schedule_id, covered_id, within, by=frozenset(Source)):
-        message = f"{new.instead_of} is not on call in this time."
+        message = f"{new.instead_of} is not on call in this period."
         raise InvalidError(message, field="instead_of")
     return covered_id
 
@@ -359,7 +360,8 @@ def _users(work: Work, holder: Holder, new: NewSwap) -> tuple[int, int]:
     first = id_of_candidate(work, holder, new.user, field="user")
     second = id_of_candidate(work, holder, new.other_user, field="other_user")
     if first == second:
-        raise InvalidError("Two different people swap shifts.", field="other_user")
+        message = "Users cannot swap shifts with themselves. Choose two different users."
+        raise InvalidError(message, field="other_user")
     return first, second
 
 
@@ -370,7 +372,8 @@ def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
     check_is_not_over(mine, field=_FIRST[1], now=now)
     check_is_not_over(theirs, field=_SECOND[1], now=now)
     if mine.start < theirs.end and theirs.start < mine.end:
-        raise InvalidError("The two shifts overlap: choose one after the other.", field=_SECOND[0])
+        message = "The two shifts overlap. Choose shifts that do not overlap."
+        raise InvalidError(message, field=_SECOND[0])
     return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
 
 

@@ -47,7 +47,7 @@ def check_not_called(
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"
         message = (
-            f"The incident rule {found[0].name}{where} calls the schedule {found[0].schedule}. "
-            "Take it out of the rule first."
+            f"The incident rule {found[0].name}{where} pages the schedule {found[0].schedule}. "
+            "Remove the schedule from the rule first."
         )
         raise ConflictError(message, field=field)

@@ -56,7 +56,7 @@ def _id_of(username: str, *, field: str, session: Session) -> int:
     # Deleted accounts are included, since they stay in a rotation until it is changed.
     found = session.scalar(select(User.id).where(User.username_key == fold(wanted)))
     if found is None:
-        message = f"{wanted[:50]} cannot be on call: there is no member with this user name."
+        message = f"{wanted[:50]} cannot be on call. No member has this user name."
         raise InvalidError(message, field=field)
     return found
 
@@ -81,7 +81,7 @@ def check_can_be_on_call(
     for name, user_id in users.items():
         if ends.get(user_id) == LONG_AGO:
             message = (
-                f"{name[:50]} cannot be on call: only members of the "
-                f"{holder.namespace.resource_type} can, with the role Developer or higher."
+                f"{name[:50]} cannot be on call. Only members of the "
+                f"{holder.namespace.resource_type} with at least the Developer role can be on call."
             )
             raise InvalidError(message, field=field)

@@ -63,7 +63,7 @@ def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
 
 @question("own_on_call.preview_cover", command="preview-cover")
 def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
-    """Preview which of your shifts another user would cover.
+    """Preview the shifts that another user would cover.
 
     Raise InvalidError if there are none, or if the user cannot be on call there.
     """
@@ -96,7 +96,7 @@ def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
     named = [each for each in _named(work) if not wanted.schedules or each.id in wanted.schedules]
     found = [each for each in _own_schedules(work, named, left, left) if each.turns]
     if not found:
-        message = "There is no shift to cover in this time."
+        message = "You have no shifts in this period. Choose another period."
         raise InvalidError(message, field="starts_at")
     for each in found if wanted.user else ():
         try:
@@ -105,7 +105,8 @@ def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
             message = f"{each.name} of {each.path}: {error}"
             raise InvalidError(message, field="user") from error
         if user_id == work.actor.id:
-            raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+            message = "Users cannot cover their own shifts. Choose another user."
+            raise InvalidError(message, field="user")
     return OnCallCover(starts_at=during.start, ends_at=during.end, schedules=tuple(found))
 
 

@@ -132,7 +132,7 @@ def parse_restriction(text: str) -> dict[str, Any]:
     # A comma before the times is ignored.
     given = _RESTRICTION.fullmatch(re.sub(r",(?=[0-9])", " ", spaced))
     if given is None:
-        raise ValueError("must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day")
+        raise ValueError("must be a period such as mon-fri 09:00-17:00 or 22:00-06:00")
     days = weekdays(given["days"]) if given["days"] else EVERY_DAY
     return {
         "start_time": loose_time(given["start"]),
@@ -152,7 +152,7 @@ def parse_rotation(text: str) -> dict[str, Any]:
         return _Reader(text.split()).rotation()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
-        message = f"“{text[:80]}” {reason}: write a rotation like “{EXAMPLE}”."
+        message = f'"{text[:80]}" {reason}. Use a rotation such as "{EXAMPLE}".'
         raise InvalidError(message, field="rotations") from error
 
 
@@ -176,7 +176,7 @@ class _Reader:
         found["users"] = self._users()
         if self._words and _names_days(self._words[0]):
             if found["type"] != "weekly" and found.get("unit") != "weeks":
-                raise ValueError("names weekdays, which only a weekly rotation is handed over on")
+                raise ValueError("has weekdays, but is not a weekly rotation")
             found["weekdays"] = [WEEKDAYS[day] for day in weekdays(self._take())]
         if self._words and self._words[0][0].isdecimal():
             found["handover_time"] = loose_time(self._take())
@@ -190,13 +190,13 @@ class _Reader:
             return {"type": word}
         length = _TURN.fullmatch(self._take()) if word == "every" else None
         if length is None:
-            raise ValueError("must begin with daily, weekly or a length such as every 12h")
+            raise ValueError("must start with daily, weekly or a length such as every 12h")
         return {"type": "custom", "every": int(length[1]), "unit": _UNITS[length[2]]}
 
     def _users(self) -> list[str]:
         names = [name for name in self._take().split(",") if name]
         if not names:
-            raise ValueError("names no user")
+            raise ValueError("has no users")
         return names
 
     def _read_option(self) -> None:
@@ -204,14 +204,14 @@ class _Reader:
         if word == "from":
             self._found["starts_on"] = _day(self._take())
         elif word == "layer":
-            self._found["layer"] = int(self._take())
+            self._found["layer"] = _number(self._take())
         elif word == "only":
             given = [self._take()]
             while self._words and self._words[0].lower() not in _OPTIONS:
                 given.append(self._take())
             self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
         else:
-            raise ValueError(f"has the unknown word “{word[:20]}”")
+            raise ValueError(f'contains the unknown word "{word[:20]}"')
 
 
 def _names_days(word: str) -> bool:
@@ -222,4 +222,11 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise ValueError("has a date that is not like 2026-11-30") from error
+        raise ValueError("has a date that does not have the format 2026-11-30") from error
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError("has a layer that is not a whole number") from error

@@ -191,7 +191,9 @@ def _named(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
     for number, each in enumerate(wanted, start=1):
         name = each.name.strip() or f"Rotation {number}"
         if len(name) > LONGEST_NAME or not name.isprintable():
-            message = f"The name of a rotation has at most {LONGEST_NAME} characters."
+            message = (
+                f"The name of a rotation must be one line of at most {LONGEST_NAME} characters."
+            )
             raise InvalidError(message, field=_FIELD)
         if name in found:
             message = f"There are two rotations named {name}. Give them different names."
@@ -253,11 +255,14 @@ def _day_of_last_handover(cadence: Cadence, change: _Change) -> date:
 def _check(wanted: NewRotation, layer: int) -> None:
     cadence, most = wanted.cadence, MOST[wanted.cadence.unit]
     if cadence.every > most:
-        raise InvalidError(f"A turn lasts from 1 to {most} {cadence.unit}.", field=_FIELD)
+        message = f"The length of a turn must be between 1 and {most} {cadence.unit}."
+        raise InvalidError(message, field=_FIELD)
     if wanted.starts_on is not None and not FIRST_DAY <= wanted.starts_on <= LAST_DAY:
-        raise InvalidError(f"A rotation starts between {FIRST_DAY} and {LAST_DAY}.", field=_FIELD)
+        message = f"The start of a rotation must be between {FIRST_DAY} and {LAST_DAY}."
+        raise InvalidError(message, field=_FIELD)
     if layer > HIGHEST_LAYER:
-        raise InvalidError(f"A layer is a number from 0 to {HIGHEST_LAYER}.", field=_FIELD)
+        message = f"The layer of a rotation must be between 0 and {HIGHEST_LAYER}."
+        raise InvalidError(message, field=_FIELD)
 
 
 def _end(ids: Iterable[int], change: _Change) -> None:

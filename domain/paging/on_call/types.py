@@ -150,7 +150,7 @@ _Weekdays = Annotated[tuple[_Weekday, ...], BeforeValidator(_days), AfterValidat
 
 
 class OnCallRestriction(Resource):
-    """A time of day on some weekdays, outside of which a rotation is not on call."""
+    """A daily period on certain weekdays, to which a rotation or rule is restricted."""
 
     start_time: _TimeOfDay
     end_time: _TimeOfDay
@@ -164,15 +164,16 @@ class OnCallRestriction(Resource):
 
 
 class NewRestriction(OnCallRestriction, Body):
-    """A time of day on some weekdays, outside of which a rotation is not on call."""
+    """A daily period on certain weekdays, to which a rotation or rule is restricted."""
 
     end_time: _TimeOfDay = Field(
-        description="Not after the start: on the next day. The same: a whole day."
+        description="End of the period. If it is not after `start_time`, the period ends on the "
+        "next day. If both are equal, the period lasts 24 hours."
     )
     weekdays: _Weekdays = Field(
         default=("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
         min_length=1,
-        description="Days on which the time begins; all, if none is given.",
+        description="Weekdays on which the period starts. The default is every day.",
     )
 
     @model_validator(mode="before")
@@ -184,12 +185,14 @@ class NewRestriction(OnCallRestriction, Body):
 class OnCallRotation(Resource):
     """A rotation of an on-call schedule."""
 
-    id: int = Field(description="A changed rotation gets another one.")
+    id: int = Field(description="Id of the rotation. A changed rotation gets a new id.")
     name: str
     type: _Kind
     every: int
     unit: _Unit
-    weekdays: _Weekdays = Field(description="Days of hand-over of weekly turns; empty for others.")
+    weekdays: _Weekdays = Field(
+        description="Weekdays of the handoffs of weekly turns. Empty for other turns."
+    )
     handover_time: _TimeOfDay
     starts_on: date
     users: tuple[UserReference, ...]
@@ -237,17 +240,22 @@ class NewRotation(Body):
     """A rotation of a schedule."""
 
     name: Annotated[Text, Field(max_length=LONGEST_NAME)] = Field(
-        default="", description="`Rotation 1` and so on, if none is given."
+        default="",
+        description="Name of the rotation. The default is `Rotation` followed by a number.",
     )
     type: _Kind = "weekly"
     every: int | None = Field(
-        default=None, ge=1, le=1000, description="Length of a turn in units, for `custom`."
+        default=None,
+        ge=1,
+        le=1000,
+        description="Length of a turn in units, for the type `custom`. The default is 1.",
     )
     unit: _Unit | None = Field(
-        default=None, description="Unit of the length of a turn, for `custom`."
+        default=None, description="Unit of the length of a turn, required for the type `custom`."
     )
     weekdays: _Weekdays = Field(
-        default=("mon",), description="Days of hand-over of weekly turns, at least one."
+        default=("mon",),
+        description="Weekdays of the handoffs of weekly turns. At least one is required.",
     )
     handover_time: _TimeOfDay = Field(
         default=_USUAL_TIME,
@@ -256,20 +264,25 @@ class NewRotation(Body):
     )
     starts_on: GivenDay | None = Field(
         default=None,
-        description="The day of the first hand-over. Without it a new rotation has begun with its "
-        "first user, and a changed one goes on with whoever is on call.",
+        description="Date of the first handoff. If omitted, a new rotation starts immediately with "
+        "its first user, and a changed rotation continues with the current user.",
     )
     users: Annotated[
         tuple[Text, ...],
         BeforeValidator(_usernames),
-        Field(min_length=1, max_length=MOST_USERS, description="User names in the order of turns."),
+        Field(
+            min_length=1,
+            max_length=MOST_USERS,
+            description="User names in the order of their turns.",
+        ),
     ]
     layer: int | None = Field(
         default=None,
         ge=0,
         le=HIGHEST_LAYER,
-        description="The highest layer in which somebody is on call counts; rotations of one layer "
-        "are on call together. Without it, a rotation is above those before it.",
+        description="Layer of the rotation. The highest layer in which someone is on call applies. "
+        "Users of rotations in the same layer are on call together. By default, each rotation is "
+        "one layer above the previous rotation.",
     )
     restrictions: Annotated[tuple[NewRestriction, ...], Field(max_length=MOST_RESTRICTIONS)] = ()
 
@@ -281,9 +294,9 @@ class NewRotation(Body):
     @model_validator(mode="after")
     def _has_a_length(self) -> "NewRotation":
         if self.type == "custom" and self.unit is None:
-            raise ValueError("of type custom needs every and unit")
+            raise ValueError("must have `unit` because its `type` is custom")
         if self.cadence.unit is Unit.WEEKS and not self.weekdays:
-            raise ValueError("has no weekdays on which it is handed over")
+            raise ValueError("must have at least one weekday in `weekdays`")
         return self
 
     @property
@@ -300,7 +313,9 @@ class OnCallSchedule(Resource):
     """An on-call schedule."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the schedule. Null if a project owns it."
+    )
     name: str
     description: str
     time_zone: str
@@ -314,7 +329,7 @@ class NewSchedule(Body):
 
     name: Annotated[RequiredText, Field(max_length=LONGEST_NAME)]
     time_zone: Annotated[RequiredText, Field(max_length=64)] = Field(
-        description="A name of the IANA database, such as Europe/Berlin."
+        description="IANA time zone, such as Europe/Berlin."
     )
     description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
     rotations: Annotated[
@@ -322,10 +337,11 @@ class NewSchedule(Body):
         Option("--rotation"),
         Field(
             max_length=MOST_ROTATIONS,
-            description="Objects, or texts such as `weekly alice,bob mon 09:00`, `daily alice,bob "
-            "09:00` or `every 12h alice,bob 08:00`, each followed by any of `from 2026-11-30`, "
-            "`layer 2` and `only mon-fri 09:00-17:00`. A change names all of them: one that is as "
-            "before, under the same name, goes on; past shifts stay as they were.",
+            description="Rotations as objects or texts, such as `weekly alice,bob mon 09:00`, "
+            "`daily alice,bob 09:00` or `every 12h alice,bob 08:00`. Each text can be followed by "
+            "`from 2026-11-30`, `layer 2` and `only mon-fri 09:00-17:00`. A change must include "
+            "all rotations of the schedule. Unchanged rotations continue, and past shifts are "
+            "kept.",
         ),
     ] = ()
 
@@ -431,8 +447,10 @@ class OnCallBalance(OnCallPeriod):
     Users who are on call in addition to others count, too.
     """
 
-    users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
-    gap_seconds: int = Field(description="Number of seconds in which nobody is on call.")
+    users: tuple[TimeOnCall, ...] = Field(
+        description="Time on call of each user, longest time first."
+    )
+    gap_seconds: int = Field(description="Number of seconds during which no one is on call.")
 
 
 class OnCallUser(Resource):
@@ -440,7 +458,7 @@ class OnCallUser(Resource):
 
     user: UserReference
     source: Annotated[str, one_of(*(each.value for each in Source))]
-    source_id: int = Field(description="The id of the rotation, override or swap.")
+    source_id: int = Field(description="Id of the rotation, override or swap.")
 
 
 class OnCallShift(OnCallPeriod):
@@ -456,20 +474,24 @@ class OnCallNow(Resource):
 
     users: tuple[UserReference, ...]
     on_call: tuple[OnCallUser, ...]
-    until: Time | None = Field(description="Null if nothing changes within 400 days.")
+    until: Time | None = Field(
+        description="Time of the next change. Null if there is none within 400 days."
+    )
 
 
 class ScheduleOnCall(Resource):
     """Current and next users on call in a schedule."""
 
     schedule_id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the schedule. Null if a project owns it."
+    )
     name: str
     time_zone: str
     now: OnCallNow
     next: OnCallShift | None = Field(
-        description="The next time after that in which somebody is on call; null if there is none "
-        "within 400 days."
+        description="Next period in which someone is on call. Null if there is none within 400 "
+        "days."
     )
 
 
@@ -487,15 +509,14 @@ class NewOverride(Body):
     themselves to any shift, and add other users while they are on call.
     """
 
-    user: RequiredText = Field(description="A user name.")
+    user: RequiredText = Field(description="User name of the user to put on call.")
     instead_of: Text = Field(
         default="",
-        description="The name of the user whose shifts they are. Without it, nobody else is on "
-        "call in this time.",
+        description="User name of the user to replace. If omitted, the override replaces everyone.",
     )
     in_addition: bool = Field(
         default=False,
-        description="True to keep everybody else on call. It cannot be combined with `instead_of`.",
+        description="True to keep everyone else on call. Cannot be combined with `instead_of`.",
     )
     starts_at: GivenLocalTime
     ends_at: GivenLocalTime
@@ -511,7 +532,8 @@ class OnCallOverride(Resource):
     id: int
     user: UserReference
     instead_of: UserReference | None = Field(
-        description="Null for everybody, or for nobody if it is `in_addition`."
+        description="User who is replaced. If null, the override replaces everyone, or no one if "
+        "`in_addition` is true."
     )
     in_addition: bool
     starts_at: Time
@@ -558,5 +580,6 @@ class OnCallTurn(OnCallPeriod):
     user: UserReference
     source: Annotated[str, one_of(*(each.value for each in Source))]
     shifts: tuple[OnCallPeriod, ...] = Field(
-        description="The times within it in which the user is on call; between them, others are."
+        description="Periods of the turn in which the user is on call. Between them, others are "
+        "on call."
     )

@@ -160,7 +160,7 @@ def show_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
 
 @question("silences.preview")
 def preview_silence(work: Work, holder: Holder, query: PreviewQuery) -> SilencePreview:
-    """Show which alerts a silence would mute."""
+    """Preview the alerts that a silence would mute."""
     _check_matchers(query.matchers)
     ids, is_cut = _candidates(holder, session=work.session, now=work.now)
     found = labels_of(ids, session=work.session, reading=work.policy(Reading))
@@ -200,12 +200,15 @@ def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
     starts_at = new.starts_at or work.now
     ends_at = _end_of(new, starts_at)
     if ends_at is None:
-        message = "Send the end of the silence: ends_at, or a duration such as 2h."
+        message = "The silence has no end. Use `ends_at`, or a `duration` such as 2h."
         raise InvalidError(message, field="ends_at")
     _check_times(work, starts_at, ends_at)
     live = select(func.count()).where(belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now)
     if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"{holder.path} has {MOST_LIVE} silences that have not ended: end some first."
+        message = (
+            f"{holder.path} already has {MOST_LIVE} active and pending silences, which is the "
+            "maximum. End a silence first."
+        )
         raise ConflictError(message, field="matchers")
     row = SilenceRow(
         **owner_columns(holder),
@@ -308,11 +311,12 @@ def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEleme
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
     """Raise InvalidError if the matchers would match alerts without any of the labels."""
     if not matchers:
-        raise InvalidError('Give at least one matcher, such as service="web".', field="matchers")
+        message = 'Enter at least one matcher, such as service="web".'
+        raise InvalidError(message, field="matchers")
     if matches(matchers, {}):
         message = (
-            "These matchers match every alert without such labels. At least one of them must not "
-            'match an empty value, such as service="web" or alertname=~".+".'
+            "These matchers match every alert without these labels. Use at least one matcher that "
+            'does not match an empty value, such as service="web" or alertname=~".+".'
         )
         raise InvalidError(message, field="matchers")
 
@@ -325,17 +329,19 @@ def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | N
     if wanted.duration is None:
         return wanted.ends_at
     if wanted.ends_at is not None:
-        raise InvalidError("Send ends_at or duration, not both.", field="duration")
+        message = "`ends_at` and `duration` cannot be combined. Use one."
+        raise InvalidError(message, field="duration")
     try:
         return begin + wanted.duration
     except OverflowError as error:
-        raise InvalidError("That is too far in the future.", field="duration") from error
+        raise InvalidError("The end is too far in the future.", field="duration") from error
 
 
 def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
     longest = timedelta(days=work.settings.longest_silence_days)
     if not work.now - _LATE_START <= starts_at <= work.now + _LATEST_START:
-        raise InvalidError("A silence can start now, or within a year.", field="starts_at")
+        message = "The start must be between now and one year from now."
+        raise InvalidError(message, field="starts_at")
     if ends_at <= work.now or ends_at - starts_at < SHORTEST:
         message = "A silence must end in the future and last at least one minute."
         raise InvalidError(message, field="ends_at")
@@ -352,7 +358,7 @@ def _lock_live(work: Work, holder: Holder, silence_id: int) -> SilenceRow:
     if row is None:
         raise _not_found(holder, silence_id)
     if row.ends_at <= work.now:
-        raise ConflictError("This silence has ended. Create a new one.")
+        raise ConflictError("This silence has ended. Create a new silence.")
     return row
 
 

@@ -41,14 +41,18 @@ class Silence(Resource):
     """A silence: alerts that it matches page nobody from its start to its end."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the silence. Null if a project owns it."
+    )
     matchers: Matchers
     comment: str
     state: SilenceState
     starts_at: Time
     ends_at: Time
     created_at: Time
-    created_by: str | None = Field(description="A user name; null for the command line.")
+    created_by: str | None = Field(
+        description="User name. Null if the silence was created on the command line."
+    )
     ended_by: str | None = Field(description="Name of the user who ended the silence early.")
     web_url: str
 
@@ -81,7 +85,7 @@ class NewSilence(Body):
 
     matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
         description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
-        "object of names and values. All of them have to match."
+        "object of names and values. An alert has to match all of them."
     )
     comment: _Comment = ""
     starts_at: Annotated[
@@ -94,7 +98,7 @@ class NewSilence(Body):
         Duration | None,
         Option("--for"),
         Field(
-            description="A length such as `30m` or `2h`, from the start on. Instead of `ends_at`."
+            description="Length of the silence, such as `30m` or `2h`, instead of `ends_at`."
         ),
     ] = None
 
@@ -116,11 +120,11 @@ class SilenceChange(Body):
     """Changes to a silence; omitted fields are kept."""
 
     comment: _Comment | None = None
-    ends_at: GivenTime | None = None
+    ends_at: GivenTime | None = Field(default=None, description="New end of the silence.")
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(description="A length such as `30m` or `2h`, from now on. Instead of `ends_at`."),
+        Field(description="Time from now until the end, such as `2h`, instead of `ends_at`."),
     ] = None
 
 
@@ -150,7 +154,7 @@ class PreviewAlert(Resource):
     severity: Annotated[str, one_of(*(each.value for each in Severity))]
     status: Annotated[str, one_of(*STATUSES)]
     started_at: Time
-    project: str = Field(description="The full path of its project.")
+    project: str = Field(description="Full path of the project.")
     web_url: str
 
 
@@ -162,9 +166,9 @@ class SilencePreview(Resource):
     recent_alerts: int = Field(
         description="Number of matching alerts of the last seven days, open or not."
     )
-    looked_at: int = Field(description="Number of the newest alerts that were compared.")
+    looked_at: int = Field(description="Number of alerts that were compared, newest first.")
     is_complete: bool = Field(description="True if all alerts were compared.")
-    alerts: list[PreviewAlert] = Field(description="The newest that match, at most 20.")
+    alerts: list[PreviewAlert] = Field(description="Newest matching alerts, at most 20.")
 
 
 class MuteKind(StrEnum):
@@ -186,7 +190,9 @@ class AlertMute(Resource):
     muted: bool
     kind: MuteKind | None = None
     group: str | None = Field(
-        default=None, description="The group that the silence or window belongs to, if it is one."
+        default=None,
+        description="Path of the group that owns the silence or maintenance window, if a group "
+        "owns it.",
     )
     id: int | None = Field(
         default=None, description="Id of the silence or maintenance window. Null for other reasons."
@@ -197,7 +203,10 @@ class AlertMute(Resource):
         description="Name of the user who created the silence or window, or who acknowledged the "
         "alert that this alert continues.",
     )
-    until: Time | None = Field(default=None, description="Null: until its incident is closed.")
+    until: Time | None = Field(
+        default=None,
+        description="End of the mute. Null if it lasts until the incident is closed.",
+    )
 
 
 class FlapSettings(Resource):
@@ -222,14 +231,19 @@ class FlapSettings(Resource):
         description="Period in which the openings of an alert are counted, in minutes.",
     )
     hold_minutes: int = Field(
-        default=10, ge=1, le=240, description="It pages the same people again after so long."
+        default=10,
+        ge=1,
+        le=240,
+        description="Time after which a flapping alert can page the same recipients again, in "
+        "minutes.",
     )
     reopen_minutes: int = Field(
         default=0,
         ge=0,
         le=60,
-        description="An alert that opens so shortly after the end of one that was acknowledged "
-        "pages once it stays open for so long; 0 for at once.",
+        description="Time after the end of an acknowledged alert in which a new alert continues "
+        "it, in minutes. The new alert pages only if it stays open for the same time. 0 to page "
+        "immediately.",
     )
     holds_critical: Annotated[
         bool,

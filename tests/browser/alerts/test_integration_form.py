@@ -62,7 +62,7 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     page.get_by_label("Title: source field").select_option(TITLE)
     expect(preview).to_contain_text("Disk full")
     page.get_by_label("Severity: source field").select_option(label="event.level = “High”")
-    expect(preview).to_contain_text("the sender says “High”")
+    expect(preview).to_contain_text("reported as “High”")
     assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
 
     page.get_by_label("Sample payload (JSON)").fill("{}")

@@ -68,7 +68,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
         environment=None,
         fingerprint=fingerprint,
         fingerprint_source="the fingerprint field",
-        severity_reason="the sender says “high”",
+        severity_reason="reported as “high”",
         runbook=None,
         query=None,
         markdown=None,

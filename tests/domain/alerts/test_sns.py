@@ -113,7 +113,7 @@ def test_a_wrong_signature_confirms_nothing(changes: Mapping[str, str]) -> None:
 
 
 def test_what_is_missing_and_what_amazon_refuses_is_said() -> None:
-    with pytest.raises(RefusedSubscriptionError, match="lacks Message, MessageId"):
+    with pytest.raises(RefusedSubscriptionError, match="has no Message, MessageId"):
         confirm_subscription({"Type": "SubscriptionConfirmation"}, get=Amazon().get)
-    with pytest.raises(RefusedSubscriptionError, match="answered 403"):
+    with pytest.raises(RefusedSubscriptionError, match="returned status 403"):
         confirm_subscription(request_to_confirm(), get=Amazon(403).get)

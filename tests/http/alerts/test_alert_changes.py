@@ -85,7 +85,7 @@ def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell) -
     browser = signed_in(gatebell, alice(gatebell))
     for who in (guest.username, stranger.username, "nobody-has-this-name", "", "a\x00b", "' --"):
         page = do(browser, endpoint, "assignee", assignee=who)
-        assert "Alerts can be assigned to members of the project" in page.text, who
+        assert "The assignee must be a member of the project" in page.text, who
         assert '<option value="-">' in page.text
         assert "assigned it" not in page.text
 

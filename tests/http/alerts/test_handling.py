@@ -54,10 +54,10 @@ def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
     assert call.done("GET")["status"] == "triggered"
     at = (now() + timedelta(days=8)).isoformat()
     for wrong, why in (
-        ({}, "Give one of duration, until and tomorrow."),
-        ({"duration": "1h", "tomorrow": True}, "Give one of duration, until and tomorrow."),
-        ({"until": at}, "A snooze ends between one minute and 1w from now."),
-        ({"duration": "10s"}, "A snooze ends between one minute and 1w from now."),
+        ({}, "Exactly one of `duration`, `until` and `tomorrow`"),
+        ({"duration": "1h", "tomorrow": True}, "Exactly one of `duration`, `until` and `tomorrow`"),
+        ({"until": at}, "A snooze must end between 1m and 1w from now."),
+        ({"duration": "10s"}, "A snooze must end between 1m and 1w from now."),
     ):
         assert why in call.refused("POST", "/snooze", json=wrong, status=400)
     call.refused("POST", "/wake", status=409)
@@ -74,7 +74,7 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
     browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
     mate = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, endpoint.project, mate, Role.MAINTAINER)
-    assert f"@{mate.username} has no confirmed contact: not paged." in do(
+    assert f"@{mate.username} has no confirmed contact, so no page was sent." in do(
         browser, endpoint, "page", user=mate.username
     )
     address = f"{mate.username}@pager.example"
@@ -136,9 +136,9 @@ def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
     assert gatebell.cli("alerts", "paging", endpoint.project, "1") == view
     gatebell.cli("alerts", "wake", endpoint.project, "1")
     refused = gatebell.run_cli("alerts", "page", endpoint.project, "1", "nobody-here")
-    assert "is not a member of this project" in refused.stderr
+    assert "is not a member who can see the alerts" in refused.stderr
     refused = gatebell.run_cli("alerts", "escalate", endpoint.project, "1")
-    assert "No escalation policy pages for this alert." in refused.stderr
+    assert "No escalation policy applies to this alert." in refused.stderr
     vias = [each["via"] for each in call.done("GET", "/activity")]
     assert "on the command line" in vias
 

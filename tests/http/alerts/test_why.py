@@ -28,7 +28,7 @@ def test_one_line_says_why_and_what_was_noted_before(gatebell: LiveGatebell) -> 
     url = f"{gatebell.url}/{endpoint.project}/-/alerts"
     page = browser.get(f"{url}/1")
     seen = said(page.text)
-    assert "Why this alert? High: the sender says “high”." in seen
+    assert "Why this alert? High: reported as “high”." in seen
     assert "Received by the integration Hook" in seen
     assert "read by the default fields." in seen
     assert "Not seen before." in seen

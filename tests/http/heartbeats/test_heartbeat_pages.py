@@ -136,6 +136,6 @@ def test_its_alert_has_a_page_that_explains_it(
     page = browser.get(f"{gatebell.url}/{project}/-/alerts/1")
     assert page.status_code == 200
     assert "Heartbeat failed: backup" in page.text
-    assert "It ended with exit status 3." in page.text
+    assert "The job ended with exit status 3." in page.text
     assert "no space left" in page.text
     assert "Gatebell heartbeat" in page.text

@@ -226,7 +226,7 @@ def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: Incident
 def test_rules_are_refused_that_could_never_be_met(project: IncidentProject) -> None:
     for values, said in (
         ({}, "`name` is missing"),
-        ({"name": " "}, "A name has 1 to 255 characters."),
+        ({"name": " "}, "The name must have 1 to 255 characters."),
         ({"name": "x", "severities": ["fatal"]}, '"fatal" is not a severity'),
         ({"name": "x", "labels": "team"}, "Character"),
         ({"name": "x", "labels": 'host=~"["'}, "regular expression"),

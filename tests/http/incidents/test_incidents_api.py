@@ -47,14 +47,14 @@ def test_an_incident_is_composed_from_its_first_alert(project: IncidentProject) 
 def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) -> None:
     project.fire("a")
     project.api("POST", "/incidents", code=201, alerts=[1])
-    assert "Give a title" in refused(project, "POST", "/incidents", 400, severity="low")
+    assert "The incident has no title." in refused(project, "POST", "/incidents", 400, severity="low")
     for code, said, json in (
         (400, "255", {"title": "x" * 256}),
         (400, "50,000", {"title": "x", "description": "y" * 50_001}),
         (400, "`severity` must be one of", {"title": "x", "severity": "fatal"}),
-        (400, "can be assigned to members", {"title": "x", "assignees": ["bob"]}),
+        (400, "Assignees must be members", {"title": "x", "assignees": ["bob"]}),
         (400, "mutually exclusive", {"title": "x", "assignees": [], "assignee_ids": [1]}),
-        (400, "at most 200", {"alerts": list(range(1, 203))}),
+        (400, "At most 200", {"alerts": list(range(1, 203))}),
         (404, "Alert 7 not found", {"alerts": [1, 7]}),
         (409, "belongs to the open incident 1", {"alerts": [1]}),
     ):

@@ -35,9 +35,9 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     at = f"/incident_rules/{rule['id']}"
     assert shown(rule) == ["schedule:Primary", "user:alice"]
     for value, says in (
-        ("user:nobody", '"nobody" is not a member here who can see the alerts.'),
-        ("schedule:none", 'There is no schedule "none" here or in the groups above.'),
-        ("channel:chat", "Responders are people and schedules."),
+        ("user:nobody", '"nobody" is not a member who can see the alerts.'),
+        ("schedule:none", 'Schedule "none" not found here or in the groups above.'),
+        ("channel:chat", "Responders must be users or schedules."),
         ("alice", '"alice" is not a target'),
     ):
         answer = project.api("PUT", at, code=400, responders=[value])
@@ -86,11 +86,11 @@ def test_a_schedule_that_a_rule_calls_is_not_taken_away(
         args=("schedules", "delete", place, str(schedule))
     )
     where = f" of {PROJECT}" if of_group else ""
-    says = f"The incident rule Outage{where} calls the schedule Primary."
+    says = f"The incident rule Outage{where} pages the schedule Primary."
     assert (refused.exit_code, says in refused.output) == (1, True), refused.output
     operate(project.app, "groups", "create", "other", "--owner", "alice")
     moved = project.api("PUT", "/transfer", code=409 if of_group else 200, namespace="other")
     if of_group:
-        assert "The incident rule Outage calls the schedule Primary." in str(moved)
+        assert "The incident rule Outage pages the schedule Primary." in str(moved)
         project.api("PUT", f"/incident_rules/{rule['id']}", responders=[])
         operate(project.app, "schedules", "delete", place, str(schedule))

@@ -197,7 +197,7 @@ def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> 
     assert [answer.status_code for answer in answers] == [302, 302]
     second = browser.get(gatebell.url + answers[1].headers["Location"])
     assert "1 added to open alerts" in second.text
-    assert f"Sent again: first received as delivery {first.id}." in second.text
+    assert f"Sent again from delivery {first.id}." in second.text
     assert [(alert.title, alert.events) for alert in alerts_of(gatebell, endpoint.project)] == [
         ("New: Alert", 1),
         ("Disk full", 2),

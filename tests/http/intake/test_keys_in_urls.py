@@ -36,7 +36,7 @@ def test_an_integration_accepts_the_key_in_the_url_only_if_it_is_told_to(
     endpoint = connect(gatebell)
     refused = post(endpoint, f"?key={endpoint.key}")
     assert refused.status_code == 401
-    assert "accepts no key in the URL" in refused.json()["message"]
+    assert "does not accept a key in the URL" in refused.json()["message"]
     accept(gatebell, endpoint)
     assert post(endpoint, f"?key={endpoint.key}").status_code == 200
     assert post(endpoint, "?key=wrong").status_code == 401

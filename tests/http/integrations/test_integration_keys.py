@@ -114,7 +114,7 @@ def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) 
     _, renewed = reset(gatebell, endpoint, "7d")
     again = submit(browser, stale, form_to(stale, "/reset_key"), overlap="now")
     assert again.status_code == 422
-    assert "The key was already replaced" in again.text
+    assert "The key has already been replaced" in again.text
     page = browser.get(stale.url)
     ending = form_to(page, "/end_previous_key")
     assert submit(browser, page, ending, seen="0" * 16).status_code == 409

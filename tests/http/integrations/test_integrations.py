@@ -202,7 +202,7 @@ def test_the_external_link_is_active_alone(gatebell: LiveGatebell) -> None:
     link = {"type": "external", "name": "Pager", "api_url": "https://pager.example"}
     refused = submit(browser, page, form, **link, active="y")
     assert refused.status_code == 422
-    assert "turn off “Hook” first" in refused.text
+    assert "Turn off &#34;Hook&#34; first" in refused.text
     assert submit(browser, page, form, **link, active=None).status_code == 302
     configure = browser.get(address(gatebell, endpoint.project, "{id}/configure", endpoint.id))
     submit(browser, configure, form_with(configure, "name"), active=None)

@@ -75,4 +75,4 @@ def test_labels_that_came_are_proposed_and_name_environment_and_service(
     other = connect(gatebell, endpoint.project)
     there = f"/alert_management_integrations/{other.id}"
     refused = script.done("PUT", there, json={"service_labels": "job"}, status=400)
-    assert "map its fields instead" in str(refused)
+    assert "Map the fields instead" in str(refused)

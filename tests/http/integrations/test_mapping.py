@@ -85,8 +85,8 @@ def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
     assert "recovered_at = null" in read.text
     seen = words(read.text)
     for field in (
-        "event object 3 in it name string “Disk full” level string “High” text string “”",
-        "machines array 2 in it [0] object 1 in it fqdn string “db-1” [1] object",
+        "event object 3 items name string “Disk full” level string “High” text string “”",
+        "machines array 2 items [0] object 1 item fqdn string “db-1” [1] object",
         "recovered_at null null id number 17",
     ):
         assert field in seen
@@ -144,7 +144,7 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
     result = submit(browser, page, form, payload=payload)
     assert "Fingerprint source the id field" in words(result.text)
     shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
-    assert "the sender says “High”" in words(shown.text)
+    assert "reported as “High”" in words(shown.text)
 
 
 @pytest.mark.long
@@ -296,7 +296,7 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     browser, page = opened(free, endpoint, "new")
     refused = submit(browser, page, form_with(page, "name"), type="http", name="Two", active="y")
     assert refused.status_code == 422
-    assert "tier allows one HTTP Endpoint" in refused.text
+    assert "allows only one HTTP Endpoint" in refused.text
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(free, mine.values(mapping={"title": [["event"]]}))
     browser, page = opened(free, endpoint, "{id}/configure")

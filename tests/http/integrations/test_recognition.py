@@ -105,7 +105,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     second = alerts_of(gatebell, endpoint.project)[-1]
     assert second.severity == Severity.LOW.rank
     assert second.severity_reason is not None
-    assert "low in this integration's table of words" in second.severity_reason
+    assert "which this integration maps to low" in second.severity_reason
     again = opened(gatebell, endpoint, "{id}/deliveries")[1]
     assert "means" not in words(again.text)
     configure = opened(gatebell, endpoint, "{id}/configure")[1]
@@ -167,7 +167,7 @@ def test_notifications_of_amazon_sns_come_as_text_and_strangers_are_not_confirme
         json.dumps(asked).encode(), x_amz_sns_message_type="SubscriptionConfirmation", **kind
     )
     assert refused.status_code == 422
-    assert "SubscribeURL does not lead to Amazon SNS" in refused.json()["message"]
+    assert "SubscribeURL is not an https URL of Amazon SNS" in refused.json()["message"]
     ended = endpoint.post(
         json.dumps(asked).encode(), x_amz_sns_message_type="UnsubscribeConfirmation", **kind
     )

@@ -76,7 +76,7 @@ def test_an_integration_that_is_off_sends_no_test_alert(gatebell: LiveGatebell) 
     browser, page = opened(gatebell, endpoint, "{id}/test")
     answer = submit(browser, page, form_with(page, "payload"), payload="{}")
     assert answer.status_code == 422
-    assert "This integration is off" in answer.text
+    assert "This integration is turned off" in answer.text
     assert alerts_of(gatebell, endpoint.project) == []
 
 
@@ -122,7 +122,7 @@ def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
     ]
     assert "Opened a new alert" in said[0]
     assert "#1 Disk full" in said[0]
-    assert "the sender says “LOW”" in said[0]
+    assert "reported as “LOW”" in said[0]
     assert "Fingerprint source the fingerprint field" in said[0]
     stored = alerts_of(gatebell, endpoint.project)[0]
     assert within_monitor(stored.fingerprint or b"", stored.monitor_id).hex() in said[0]

@@ -160,9 +160,9 @@ def test_who_cannot_be_paged_is_refused_with_the_reason(shop: Escalated) -> None
     shop.person("eve", has_contact=False)
     shop.person("mallory", role=None)
     for name, why in (
-        ("eve", "@eve has no confirmed contact: not paged."),
-        ("mallory", "“mallory” is not a member of this project who can see its alerts."),
-        ("nobody", "“nobody” is not a member of this project who can see its alerts."),
+        ("eve", "@eve has no confirmed contact, so no page was sent."),
+        ("mallory", '"mallory" is not a member who can see the alerts of this project.'),
+        ("nobody", '"nobody" is not a member who can see the alerts of this project.'),
     ):
         with pytest.raises(InvalidError, match=why):
             do(shop, manual_actions.page_person, alert, AlertPageBody(user=name))
@@ -309,8 +309,8 @@ def test_a_time_out_that_is_resolved_or_never_set_does_nothing(shop: Escalated) 
     shop.resolve([solved])
     shop.pass_time(minutes=10)
     assert (status(shop, endless), status(shop, solved)) == ("acknowledged", "resolved")
-    with pytest.raises(ConflictError, match="no acknowledgement that runs out"):
+    with pytest.raises(ConflictError, match="no acknowledgement that expires"):
         do(shop, manual_actions.renew_acknowledgement, endless)
     for length in ("4m", "25h"):
-        with pytest.raises(InvalidError, match="5 minutes to 24 hours"):
+        with pytest.raises(InvalidError, match="between 5 minutes and 24 hours"):
             time_out(shop, policy.id, length)

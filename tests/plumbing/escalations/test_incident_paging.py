@@ -114,9 +114,9 @@ def test_assignees_are_paged_about_an_incident(shop: Escalated, mailbox: Mailbox
 def test_who_cannot_be_paged_about_an_incident_is_refused(shop: Escalated) -> None:
     shop.person("eve", has_contact=False)
     do(shop, actions.create_incident, NewIncident(title="Slow"))
-    with pytest.raises(InvalidError, match="Nobody is assigned"):
+    with pytest.raises(InvalidError, match="The incident has no assignees"):
         do(shop, actions.page_responders, 1, IncidentPageBody())
-    with pytest.raises(InvalidError, match="@eve has no confirmed contact: not paged"):
+    with pytest.raises(InvalidError, match="@eve has no confirmed contact, so no page"):
         do(shop, actions.page_responders, 1, IncidentPageBody(users=("eve",)))
     change(shop, status="resolved")
     with pytest.raises(InvalidError, match="The incident is closed"):

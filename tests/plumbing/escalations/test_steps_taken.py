@@ -238,7 +238,7 @@ def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated)
     policy = shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
     shop.pass_time()
-    with pytest.raises(ConflictError, match="An alert is being escalated by this policy, and no"):
+    with pytest.raises(ConflictError, match="This policy is escalating an alert, and no"):
         discard(shop, policy)
     shop.act(alert, "acknowledged", by=shop.alice)
     shop.pass_time()

@@ -80,8 +80,8 @@ def test_after_an_hour_without_the_service_no_heartbeat_pages_falsely(away: Away
     assert len(entries) == 5
     assert entries[0] == (
         "Gatebell could not receive pings from 2026-03-01 12:01 UTC until 2026-03-01 13:01 UTC, so "
-        "a missing ping opened no alert. The next ping is expected by 2026-03-01 13:02 UTC, at "
-        "most 5m late."
+        "no alert was opened for a missing ping. The next ping is expected by 2026-03-01 13:02 "
+        "UTC, with a grace time of 5m."
     )
 
 

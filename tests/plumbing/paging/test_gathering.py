@@ -35,7 +35,7 @@ def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbo
 @pytest.mark.long
 def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
-    known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "the sender says “page”"}
+    known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "reported as “page”"}
     former = [pages.alert(**known, status="resolved") for _ in range(2)][-1]
     with pages.session() as session:
         by = Actor(id=alice.id, name="alice")
@@ -45,7 +45,7 @@ def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbo
     pages.run_for(4)
     (message,) = mailbox.messages
     text = message.get_content().replace("\r\n", "\n")
-    assert "Severity reason: the sender says “page”" in text
+    assert "Severity reason: reported as “page”" in text
     assert "Seen twice before, last at " in text
     assert "@alice wrote: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
 

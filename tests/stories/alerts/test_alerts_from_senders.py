@@ -156,5 +156,5 @@ def test_alerts_that_the_sender_left_out_are_shown_in_the_log(gatebell: LiveGate
     endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert delivery.truncated_alerts == 3
-    assert "left out 3 more alerts" in delivery.parse_warnings[0]
+    assert "omitted 3 alerts" in delivery.parse_warnings[0]
     assert delivery.sender == "127.0.0.1"

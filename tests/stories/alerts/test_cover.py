@@ -105,10 +105,10 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
     operate(app, "users", "create", "guest", "--email", "guest@people.example")
     week = between("2026-11-24 09:00", "2026-11-25 09:00")
     for name, body, word in (
-        ("bob", {**week, "user": "alice"}, "There is no shift to cover in this time."),
-        ("alice", {**week, "user": "alice"}, "Nobody covers themselves"),
+        ("bob", {**week, "user": "alice"}, "You have no shifts in this period."),
+        ("alice", {**week, "user": "alice"}, "Users cannot cover their own shifts"),
         ("alice", {**week, "user": "guest"}, "Primary of acme/shop: guest cannot be on call"),
-        ("alice", {**week, "user": "bob", "schedules": [999]}, "There is no shift to cover"),
+        ("alice", {**week, "user": "bob", "schedules": [999]}, "You have no shifts"),
         ("alice", {**week, "user": "bob", "ends_at": week["starts_at"]}, "after the start"),
     ):
         status, said = own(night, name, "POST", "/cover", json=body)
@@ -122,7 +122,7 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
     nobody = night.call(
         "olga", "POST", "/overrides", json={**theirs, "instead_of": "carol"}, status=400
     )
-    assert "carol is not on call in this time." in str(nobody)
+    assert "carol is not on call in this period." in str(nobody)
     # Who has left the project keeps the place in the rotation, and sees nothing of it.
     assert len(own(night, "carol", "GET")[1]["schedules"]) == 1
     operate(app, "members", "remove", PROJECT, "carol")
@@ -144,7 +144,7 @@ def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
     assert "You need the Maintainer role" in refusal["message"]
     both = {**help_out, "user": "bob", "instead_of": "alice"}
     refusal = night.call("bob", "POST", "/overrides", json=both, status=400)
-    assert "takes nobody's shifts" in str(refusal)
+    assert "An override can replace a user or" in str(refusal)
     made = night.call("bob", "POST", "/overrides", json={**help_out, "user": "bob"}, status=201)
     assert (made["in_addition"], made["instead_of"]) == (True, None)
     longer = {**theirs, "ends_at": wire(berlin("2026-11-24 18:00"))}

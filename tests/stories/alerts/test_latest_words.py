@@ -101,7 +101,7 @@ def test_an_alert_that_gets_worse_is_seen_everywhere(
         assert f"<del><bdi>{old}</bdi></del>" in shown
         assert f"<ins><bdi>{new}</bdi></ins>" in shown
     # All fields, the payload and the reason are those of the last report, too.
-    assert "the sender says “critical”" in shown
+    assert "reported as “critical”" in shown
     assert in_api(gatebell, endpoint, "/1")["details"]["title"] == "CPU 100% DEAD"
 
 
@@ -218,6 +218,6 @@ def test_the_reason_is_that_of_the_mapping_which_was_used(gatebell: LiveGatebell
     endpoint.accepted(title="a", prio="low", book="https://wiki.example/a")
     change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(mapping=None))
     page = page_of(gatebell, endpoint, "/1")
-    assert "Low: <bdi>the sender says “low”" in page
+    assert "Low: <bdi>reported as “low”" in page
     assert "No severity: treated as critical" not in page
     assert "https://wiki.example/a" in page

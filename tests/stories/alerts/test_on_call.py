@@ -126,7 +126,7 @@ def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
         ("Tue 24 Nov 12:00", "Tue 24 Nov 17:00", ["bob"]),
     ]
     over = night.call("bob", "DELETE", f"/overrides/{override['id']}", status=409)
-    assert "past shifts do not change" in str(over)
+    assert "Past shifts cannot be changed" in str(over)
 
 
 @pytest.mark.spec("J1")
@@ -145,7 +145,7 @@ def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
     }
     assert "Maintainer" in str(night.call("bob", "POST", "/swaps", json=swap, status=403))
     wrong = {**swap, "other_user": "bob"}
-    assert "bob is not on call" in str(
+    assert "bob has no shift" in str(
         night.call("alice", "POST", "/swaps", json=wrong, status=400)
     )
     made = night.call("alice", "POST", "/swaps", json=swap, status=201)

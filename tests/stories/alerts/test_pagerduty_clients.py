@@ -124,7 +124,7 @@ def test_change_events_are_logged_and_open_nothing(
     client.send_change_event({"summary": "Deployed 1.2", "source": "ci"})
     assert alerts_of(gatebell, endpoint.project) == []
     (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert "does not open an alert" in delivery.parse_warnings[0]
+    assert "Change events do not open alerts." in delivery.parse_warnings[0]
 
 
 def test_no_stored_body_holds_the_key(

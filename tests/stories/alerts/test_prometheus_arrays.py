@@ -88,7 +88,7 @@ def test_an_http_endpoint_warns_of_an_array(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json(PAIR["firing"])
     (*_, warning) = newest_delivery(gatebell, endpoint.project).parse_warnings
-    assert "alerts of Prometheus or vmalert" in warning
+    assert "alerts from Prometheus or vmalert" in warning
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     team.do("acme/site", delete_policy, own.id)
     route = team.do("acme/site", create_route, NewRoute(name="All", escalation_policy_id="Night"))
     with pytest.raises(
-        ConflictError, match="route All leads to the escalation policy Night of acme"
+        ConflictError, match="route All uses the escalation policy Night of acme"
     ):
         team.do("acme/site", transfer_project, to_other)
     team.do("acme/site", delete_route, route.id)
@@ -227,7 +227,7 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
     for act, number, why in (
         (delete_schedule, schedule, "policy Own of acme/shop pages this schedule"),
         (delete_channel, room.id, "policy Own of acme/shop pages this channel"),
-        (delete_policy, shared.id, "route All of acme/shop leads to this policy"),
+        (delete_policy, shared.id, "route All of acme/shop uses this policy"),
     ):
         with pytest.raises(ConflictError, match=why):
             team.do("acme/", act, number)
@@ -244,7 +244,7 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
     assert {"on-call schedule", "escalation policy", "project"} <= counts.keys()
     assert team.whom(site) == ["alice"]
     assert team.followed() == {team.project_id, site}
-    with pytest.raises(ConflictError, match="leads to this policy"):
+    with pytest.raises(ConflictError, match="uses this policy"):
         team.do("acme/", delete_policy, shared.id)
 
     # The first look knows what is missing, and maintainers of the group are told of more.

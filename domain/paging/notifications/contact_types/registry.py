@@ -21,7 +21,7 @@ def contact_type(name: str) -> ContactType:
     try:
         return _BY_NAME[name]
     except KeyError as error:
-        message = f"The type is {' or '.join(CONTACT_TYPE_NAMES)}."
+        message = f"The type must be {' or '.join(CONTACT_TYPE_NAMES)}."
         raise InvalidError(message, field="type") from error
 
 

@@ -45,7 +45,7 @@ def test_an_object_is_read() -> None:
         ('{"a":1}'.encode("utf-16"), "The body is not UTF-8 text (RFC 8259 section 8.1)."),
         (
             '{"a":1}'.encode("utf-16-le"),
-            "The body is not JSON in UTF-8: it has NUL bytes.",
+            "The body is not JSON in UTF-8: it contains NUL bytes.",
         ),
         (b'{"a":1} {}', "The body is not JSON: Extra data at line 1, column 9."),
         (b'{"a":1,\n"b"}', "The body is not JSON: Expecting ':' delimiter at line 2, column 4."),

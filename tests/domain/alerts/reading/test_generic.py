@@ -78,7 +78,7 @@ def test_every_field_is_read() -> None:
         environment="production",
         fingerprint=fingerprint.of_value("disk-db-1"),
         fingerprint_source="the fingerprint field",
-        severity_reason="the sender says “High”",
+        severity_reason="reported as “High”",
         runbook="https://runbooks.example/disk",
         query=None,
         markdown=None,
@@ -152,7 +152,7 @@ def test_times_that_cannot_be_read_leave_a_warning_each() -> None:
     assert (alert.started_at, alert.ended_at) == (NOW, None)
     assert alert.parse_warnings == (
         "start_time could not be read: “half past nine”, so the time of arrival is used.",
-        'end_time could not be read: “["soon"]”, so it counts as absent.',
+        'end_time could not be read: “["soon"]”, so it is ignored.',
     )
 
 
@@ -176,14 +176,14 @@ def test_with_the_flag_off_only_a_fingerprint_that_was_sent_counts() -> None:
     for body in ({}, {"fingerprint": ""}, {"fingerprint": {"a": 1}}):
         parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=False)
         assert parsed.alerts[0].fingerprint is None
-        assert parsed.alerts[0].fingerprint_source == "none: grouping is off"
+        assert parsed.alerts[0].fingerprint_source == "none, because grouping is turned off"
     sent = http_endpoint.parse_each([{"fingerprint": 17}], now=NOW, automatic_fingerprint=False)
     assert sent.alerts[0].fingerprint == fingerprint.of_value("17")
 
 
 def test_a_fingerprint_of_a_type_that_identifies_nothing_leaves_a_warning() -> None:
     assert read({"fingerprint": True}).parse_warnings == (
-        "fingerprint is not a string, number or array: “true”, so it is not used.",
+        "fingerprint is not a string, number or array: “true”, so it is ignored.",
     )
     assert read({"fingerprint": None}).parse_warnings == ()
 

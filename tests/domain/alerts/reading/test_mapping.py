@@ -86,7 +86,7 @@ def test_what_feeds_times_and_hosts_is_no_part_of_the_fingerprint() -> None:
 
 def test_parse_warnings_name_the_key_that_was_read() -> None:
     alert = read({"event": {"end": "soon"}}, end_time=(("event", "end"),))
-    assert alert.parse_warnings == ("event.end could not be read: “soon”, so it counts as absent.",)
+    assert alert.parse_warnings == ("event.end could not be read: “soon”, so it is ignored.",)
 
 
 def test_a_sample_shows_what_can_be_chosen() -> None:

@@ -194,7 +194,7 @@ def test_the_labels_of_the_table_are_read() -> None:
     alert = with_labels(platform_environment_name="production", severity="Page")
     assert alert.environment == "production"
     assert alert.severity is Severity.HIGH
-    assert alert.severity_reason == "the sender says “Page”"
+    assert alert.severity_reason == "reported as “Page”"
 
 
 def test_common_labels_tell_service_and_hosts() -> None:

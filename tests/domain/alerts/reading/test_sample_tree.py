@@ -27,12 +27,12 @@ def lines(branches: tuple[SampleNode, ...], indent: str = "") -> Iterator[str]:
 @pytest.mark.spec("H8")
 def test_each_field_is_where_the_sample_has_it_with_its_type() -> None:
     assert list(lines(tree_of(SAMPLE))) == [
-        "labels: object 3 in it",
+        "labels: object 3 items",
         "  app.kind: string “mail”",
         "  on: boolean true",
         "  gone: null null",
-        "hosts: array 2 in it",
-        "  [0]: object 1 in it",
+        "hosts: array 2 items",
+        "  [0]: object 1 item",
         "    name: string “db-1”",
         "  [1]: number 17",
         "empty: object empty",

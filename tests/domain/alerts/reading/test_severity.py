@@ -54,7 +54,7 @@ def test_a_missing_severity_is_critical(missing: object) -> None:
 
 
 def test_the_reason_says_which_word_was_read() -> None:
-    assert read_severity("page", METRICS_WORDS)[1] == "the sender says “page”"
+    assert read_severity("page", METRICS_WORDS)[1] == "reported as “page”"
     assert read_severity("sev\x009", METRICS_WORDS)[1] == (
         "Unknown severity “sev\ufffd9”: treated as critical"
     )

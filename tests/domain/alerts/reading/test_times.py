@@ -214,7 +214,7 @@ def test_no_end_and_the_zero_time_are_no_end(absent: object) -> None:
 def test_an_end_that_cannot_be_read_counts_as_absent_with_a_warning() -> None:
     end = read_end("soon", name="end_time")
     assert end.time is None
-    assert end.warning == "end_time could not be read: “soon”, so it counts as absent."
+    assert end.warning == "end_time could not be read: “soon”, so it is ignored."
 
 
 @bounded(100)

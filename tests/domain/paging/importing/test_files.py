@@ -53,7 +53,7 @@ def test_what_is_no_json_is_refused_by_its_name(tmp_path: Path, content: bytes, 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     bomb = archive(tmp_path / "bomb.zip", users__a=b" " * (files.LARGEST_FILE + 1))
     assert bomb.stat().st_size < 100_000
-    with pytest.raises(InvalidError, match="a file can have at most"):
+    with pytest.raises(InvalidError, match="A file can have at most"):
         read_documents(bomb)
 
 

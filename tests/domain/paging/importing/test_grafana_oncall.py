@@ -152,15 +152,15 @@ def rotations_of(**given: Any) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"until": "2026-05-01T00:00:00"}, "It is over."),
-        ({"duration": 0}, "no length"),
+        ({"until": "2026-05-01T00:00:00"}, "It has ended."),
+        ({"duration": 0}, "no duration"),
         ({"duration": 90_000}, "overlap"),
         ({"frequency": "hourly", "duration": 1800}, "with gaps"),
         ({"users": []}, "no users"),
         ({"type": "rolling_users", "rolling_users": [[]]}, "no users"),
         ({"start": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, "out of range"),
-        ({"duration": 10**30}, "not in the export"),
-        ({"start": "x"}, "not as expected"),
+        ({"duration": 10**30}, "The shift is missing"),
+        ({"start": "x"}, "unexpected format"),
     ],
 )
 def test_a_shift_that_has_no_counterpart_says_why(given: dict[str, Any], words: str) -> None:

@@ -89,7 +89,7 @@ def test_a_random_member_of_a_team_becomes_members_that_take_turns() -> None:
 def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
     found = reasons(plan)
     assert "turns without a user" in found["rotation", "Shop_schedule: Gaps"]
-    assert found["rotation", "Shop_schedule: Former"] == "It is over."
+    assert found["rotation", "Shop_schedule: Former"] == "It has ended."
     assert "Add a route" in found["route", "Shop: Nights"]
     assert "does not receive alerts" in found["integration", "Mail"]
     assert {kind for kind, _ in found} == {

@@ -276,7 +276,7 @@ def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
     worker.put(f"/{endpoint.id}", active=False)
     off = worker.post(f"/{endpoint.id}/test")
     assert off.status_code == 403
-    assert "turn it on" in off.json()["message"]
+    assert "Turn it on first." in off.json()["message"]
     assert worker.post(f"/{endpoint.id}/test", dry_run=True).status_code == 200
     assert alerts_of(gatebell, endpoint.project) == []
 

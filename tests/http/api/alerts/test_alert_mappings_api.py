@@ -172,7 +172,7 @@ def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> 
     assert alert.status == "resolved"
 
     told = worker.put(sample=sample, mapping=mapping, rules={}).json()["never_resolves"]
-    assert "stay open until somebody resolves them" in told
+    assert "stay open until a user resolves them" in told
 
 
 @pytest.mark.long

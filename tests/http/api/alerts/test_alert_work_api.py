@@ -92,7 +92,7 @@ def test_an_alert_is_assigned_to_nobody_outside_the_project(gatebell: LiveGatebe
         # A status beside it is not set either.
         refused = worker.put("/1", status="resolved", **given)
         assert refused.status_code == 400, given
-        assert "members of the project" in refused.json()["error"]
+        assert "must be a member of the project" in refused.json()["error"]
         assert refused.json()["errors"][0]["field"].startswith("assignee")
     assert statuses(gatebell, endpoint) == ["triggered"]
 
@@ -234,8 +234,8 @@ def test_a_change_of_several_that_cannot_be_meant_changes_nothing(gatebell: Live
     for given, words in (
         ({"iids": [1]}, "`status` is missing"),
         ({"status": "closed", "iids": [1]}, "`status` must be one of triggered"),
-        ({"status": "resolved"}, "Give either iids or filter"),
-        ({"status": "resolved", "iids": [1], "filter": {}}, "Give either iids or filter"),
+        ({"status": "resolved"}, "Exactly one of `iids` and `filter`"),
+        ({"status": "resolved", "iids": [1], "filter": {}}, "Exactly one of `iids` and `filter`"),
         ({"status": "resolved", "iids": list(range(1, 202))}, "at most 200"),
         ({"status": "resolved", "iids": ["x"]}, "`iids.0` must be a whole number"),
         ({"status": "resolved", "filter": {"sevrity": "low"}}, "`filter.sevrity` is not a known"),

@@ -101,7 +101,7 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
     wanted = {"name": "Night", "is_default": "y", "steps-0-targets-0": found}
     answer = submit(browser, page, form, **wanted, do="save")
     assert answer.status_code == 422
-    assert "There already is a policy with the name Night here." in words(answer)
+    assert "An escalation policy named Night already exists here." in words(answer)
     (kept,) = call.done("GET", "/escalation_policies")
     assert (kept["name"], kept["default"]) == ("Night", True)
 
@@ -119,8 +119,8 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
         ("steps-0-after", "", "Enter a delay."),
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
-        ("steps-0-targets-0", "user:999999999999999999", "is not a member here"),
-        ("repeats", "10", "Enter a number from 0 to 9."),
+        ("steps-0-targets-0", "user:999999999999999999", "is not a member who can see"),
+        ("repeats", "10", "Choose 0 to 9 repeats."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):
         given = {**good, name: value}
@@ -178,7 +178,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         data={"csrf_token": token[1]},
         headers={"Referer": at},
     )
-    assert "The route Db leads to this policy." in words(deleting)
+    assert "The route Db uses this policy." in words(deleting)
 
 
 @pytest.mark.long

@@ -82,10 +82,10 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "Night", "steps": ["5m alice"]}, '"5m alice" is not a duration'),
     ({"name": "Night", "steps": ["0s user:nobody-here"]}, '"nobody-here" is not a member'),
     ({"name": "Night", "steps": ["0s schedule:x\x00"]}, "NUL"),
-    ({"name": "Night", "steps": ["0s schedule:x"]}, 'There is no schedule "x" here'),
-    ({"name": "Night", "steps": ["0s channel:ops"]}, 'There is no channel "ops" here'),
-    ({"name": "Night", "steps": ["25h user:{me}"]}, "a delay has at most 24 hours"),
-    ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "in order of time"),
+    ({"name": "Night", "steps": ["0s schedule:x"]}, 'Schedule "x" not found here'),
+    ({"name": "Night", "steps": ["0s channel:ops"]}, 'Channel "ops" not found here'),
+    ({"name": "Night", "steps": ["25h user:{me}"]}, "the delay can be at most 24 hours"),
+    ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "Sort the steps by delay"),
     ({"name": " ", "steps": ["0s user:{me}"]}, "Enter a name"),
     ({"name": "x" * 300, "steps": ["0s user:{me}"]}, "at most 255 characters"),
     ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "`repeats` must be at most 9"),
@@ -120,7 +120,7 @@ def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) ->
     refused = call.refused(
         "POST", "/escalation_policies", status=409, json={**body, "name": "NIGHT"}
     )
-    assert refused.endswith("There already is a policy with the name NIGHT here.")
+    assert refused.endswith("An escalation policy named NIGHT already exists here.")
     stranger = person_for(gatebell, None).username
     day = {"name": "Day", "steps": [f"0s user:{stranger}"]}
     assert "is not a member" in call.refused("POST", "/escalation_policies", json=day)
@@ -143,7 +143,7 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
     route = {"name": "Route", "escalation_policy_id": made["id"]}
     refused = other.refused("POST", "/alert_routes", json=route)
     number = made["id"]
-    assert f'There is no escalation policy "{number}" here' in refused
+    assert f'Escalation policy "{number}" not found here' in refused
 
 
 @pytest.mark.long
@@ -166,7 +166,7 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
     assert (route["severities"], route["labels"]) == (["critical"], ['team="db"'])
     assert route["escalation_policy_id"] == made["id"]
     done = gatebell.run_cli("escalations", "delete", path, "Night")
-    assert "The route Db leads to this policy." in done.stderr
+    assert "The route Db uses this policy." in done.stderr
     gatebell.cli("alert-routes", "delete", path, str(route["id"]))
     gatebell.cli("escalations", "delete", path, "Night")
     assert gatebell.cli("escalations", "list", path) == {"escalation_policies": [], "total": 0}
@@ -183,7 +183,10 @@ def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -
     policy = call.done("POST", "/escalation_policies", status=201, json=body)
     assert policy["summary"] == "Immediately: the people on call in primary. No repeats."
     at = f"/on_call/schedules/{made['id']}"
-    problem = "The escalation policy Night pages this schedule. Take it out of the policy first."
+    problem = (
+        "The escalation policy Night pages this schedule. Remove the schedule from the policy "
+        "first."
+    )
     assert problem in call.refused("DELETE", at, status=409)
     assert problem in gatebell.run_cli("schedules", "delete", path, "primary").stderr
     call.done("DELETE", f"/escalation_policies/{policy['id']}", status=204)

@@ -110,7 +110,7 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
 
     wrong = "000000" if post.code(address) != "000000" else "111111"
     page = press(browser, page, "/confirm", code=wrong)
-    assert "This is not the code that was sent." in page.text
+    assert "The code is wrong. Enter the latest code that was sent." in page.text
     page = press(browser, page, "/confirm", code=post.code(address))
     assert "Contact confirmed." in page.text
     assert "You are paged through 1 contact." in page.text
@@ -162,8 +162,8 @@ def test_a_code_is_guessed_five_times_and_expires_with_a_new_one(post: Post) -> 
     right = post.code(address)
     wrong = str((int(right) + 1) % 1_000_000).zfill(6)
     for _ in range(5):
-        assert "not the code" in call.refused("POST", f"{at}/confirm", json={"code": wrong})
-    assert "Too many" in call.refused("POST", f"{at}/confirm", json={"code": right})
+        assert "The code is wrong." in call.refused("POST", f"{at}/confirm", json={"code": wrong})
+    assert "too many wrong codes" in call.refused("POST", f"{at}/confirm", json={"code": right})
     call.done("POST", f"{at}/send_code")
     code = post.code(address, 2)
     assert call.done("POST", f"{at}/confirm", json={"code": f" {code} "})["state"] == "ready"

@@ -39,8 +39,8 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     form = form_with(page, "delay_minutes")
     for wrong, words in (
         ({"delay_minutes": "61"}, "from 0 to 60"),
-        ({"only": "at night"}, "“at night” must be like mon-fri 09:00-17:00"),
-        ({"alerts": "critical", "contact_id": str(mail), "delay_minutes": "2"}, "already such"),
+        ({"only": "at night"}, "“at night” must be a period such as mon-fri"),
+        ({"alerts": "critical", "contact_id": str(mail), "delay_minutes": "2"}, "identical rule"),
     ):
         answer = submit(browser, page, form, **wrong)
         assert (answer.status_code, words in answer.text) == (422, True), words
@@ -49,7 +49,7 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     form = form_with(edit, "delay_minutes")
     same = {"contact_id": str(phone), "delay_minutes": "0"}
     answer = submit(browser, edit, form, **same)
-    assert (answer.status_code, "already such" in answer.text) == (422, True)
+    assert (answer.status_code, "identical rule" in answer.text) == (422, True)
     assert "Phone immediately, then E-mail after 2 minutes." in browser.get(page.url).text
     changed = {"delay_minutes": "5", "only": "mon-fri 9-17"}
     assert submit(browser, edit, form, **changed).status_code == 302
@@ -120,7 +120,7 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
         assert words in call.refused("PUT", at, json=wrong)
     twice = {**hours, "weekdays": [*hours["weekdays"], "mon"]}
     taken = {"alerts": "other", "delay_minutes": 5, "only": twice}
-    assert "already such a rule" in call.refused("PUT", at, json=taken)
+    assert "identical rule already" in call.refused("PUT", at, json=taken)
     gatebell.cli("contact-rules", "delete", alice.username, str(same["id"]))
     theirs = api_caller(gatebell, bob, "/user/contacts/rules")
     assert theirs.done("GET") == []

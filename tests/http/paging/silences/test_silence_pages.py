@@ -72,15 +72,15 @@ def test_a_preview_comes_before_anything_is_stored(
     entered = form_with(shown, "matchers")
     assert entered.value("matchers").splitlines() == ['service="web"', 'severity!="low"']
     for given, words in (
-        ({"matchers": 'service="web'}, "Character 9: this double quote has no closing one."),
+        ({"matchers": 'service="web'}, "Character 9: this double quote is not closed."),
         ({"matchers": ""}, "Enter at least one matcher"),
-        ({"matchers": 'a!="b"'}, "match every alert without such labels"),
+        ({"matchers": 'a!="b"'}, "match every alert without these labels"),
         ({"duration": "soon"}, "not a duration"),
         ({"duration": "99999999w"}, "too"),
         ({"duration": "91d"}, "at most"),
         ({"comment": "x" * 1001}, "at most 1000 characters"),
         ({"starts_at": "yesterday"}, "Not a valid"),
-        ({"starts_at": "2020-01-01T00:00"}, "can start now"),
+        ({"starts_at": "2020-01-01T00:00"}, "between now and one year"),
     ):
         answer = submit(browser, shown, entered, **given)
         assert answer.status_code == 422, given
@@ -104,7 +104,7 @@ def test_a_silence_is_extended_and_ended_on_its_page(
     ended = follow(browser, submit(browser, longer, form_to(longer, "/expire")))
     assert "The silence has ended." in text_of(ended)
     again = follow(browser, submit(browser, longer, form_to(longer, "/expire")))
-    assert "This silence has ended. Create a new one." in text_of(again)
+    assert "This silence has ended. Create a new silence." in text_of(again)
     assert 'a="b"' in text_of(browser.get(f"{project.url}/silences?state=expired"))
     assert browser.get(f"{project.url}/silences?state=over").status_code == 400
 

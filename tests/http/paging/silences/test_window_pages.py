@@ -108,7 +108,7 @@ def test_mistakes_are_shown_beside_the_field(project: Project, browser: requests
         ({"duration": "x"}, "not a duration"),
         ({"repeats": "daily", "duration": "25h"}, "until it recurs"),
         ({"repeats": "daily", "interval": "0"}, "Enter a number from 1 to 99."),
-        ({"repeats": "rule"}, "The rule must be parts such as"),
+        ({"repeats": "rule"}, "The rule must consist of unique parts"),
         ({"repeats": "sometimes"}, "Not a valid choice"),
         ({"repeats": "weekly", "weekdays": "XX"}, "not a valid choice"),
         ({"labels": 'a="'}, "Character 3"),
