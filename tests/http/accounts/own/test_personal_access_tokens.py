@@ -370,9 +370,7 @@ def test_an_invalid_value_is_explained_next_to_its_field(gatebell: LiveGatebell)
 
 
 @pytest.mark.spec("G5")
-def test_scopes_for_applications_only_are_not_offered(
-    gatebell: LiveGatebell,
-) -> None:
+def test_scopes_for_applications_only_are_not_offered(gatebell: LiveGatebell) -> None:
     page = open_browser(gatebell, make_user(gatebell)).get(f"{gatebell.url}{PAGE}/new")
 
     offered = set(re.findall(r'name="scopes" value="(\w+)"', page.text))
@@ -382,9 +380,7 @@ def test_scopes_for_applications_only_are_not_offered(
 
 
 @pytest.mark.spec("G4")
-def test_rotating_keeps_the_lifetime_and_revokes_the_old_token(
-    gatebell: LiveGatebell,
-) -> None:
+def test_rotating_keeps_the_lifetime_and_revokes_the_old_token(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     old = make_token(gatebell, alice, name="nightly", lifetime=40 * DAY)
     browser = open_browser(gatebell, alice)

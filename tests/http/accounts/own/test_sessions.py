@@ -89,9 +89,7 @@ def test_an_invalid_sign_in_is_rejected_on_the_page(gatebell: LiveGatebell) -> N
         assert form_with(answer, "password").value("password") == "", login
 
 
-def test_the_session_cookie_is_hidden_from_scripts_and_other_sites(
-    gatebell: LiveGatebell,
-) -> None:
+def test_the_session_cookie_is_hidden_from_scripts_and_other_sites(gatebell: LiveGatebell) -> None:
     answer = try_to_sign_in(gatebell, alice(gatebell).username, alice(gatebell).password)
     cookies = dict(each.split("=", 1) for each in answer.raw.headers.getlist("Set-Cookie"))
     assert set(cookies) == {COOKIE, "gatebell_browser"}
@@ -104,9 +102,7 @@ def test_the_session_cookie_is_hidden_from_scripts_and_other_sites(
 
 
 @pytest.mark.advisory("CVE-2024-7341")
-def test_a_session_fixed_before_the_sign_in_is_useless_after_it(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_session_fixed_before_the_sign_in_is_useless_after_it(gatebell: LiveGatebell) -> None:
     victim = gatebell.http()
     page = victim.get(gatebell.url + SIGN_IN)
     planted = victim.cookies[COOKIE]
