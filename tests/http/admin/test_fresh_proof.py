@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from models import PersonalAccessToken, SignIn, User
-from tests.http.admin.test_admin_access import administrations, csrf_token, those_not
+from tests.http.admin.test_admin_access import admin_addresses, csrf_token, wrong_answers
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (
     Person,
@@ -65,7 +65,7 @@ def test_no_change_below_admin_is_made_with_an_old_sign_in(gatebell: LiveGatebel
         answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
-    assert those_not(AGAIN, ask, administrations(gatebell, "POST")) == {}
+    assert wrong_answers(AGAIN, ask, admin_addresses(gatebell, "POST")) == {}
 
 
 def accesses(group: str, project: str) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def test_no_owner_member_or_token_changes_with_an_old_sign_in_of_an_administrato
         answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
-    assert those_not(AGAIN, ask, accesses(project.partition("/")[0], project)) == {}
+    assert wrong_answers(AGAIN, ask, accesses(project.partition("/")[0], project)) == {}
 
 
 def test_an_old_sign_in_changes_no_project_in_which_the_administrator_has_no_role(

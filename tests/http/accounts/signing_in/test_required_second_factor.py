@@ -1,5 +1,4 @@
-"""Tests of second factors that the instance or a group requires, immediately or from a later date.
-"""
+"""Tests of second factors that the instance or a group requires, now or from a later date."""
 
 import re
 from collections.abc import Callable, Iterator
