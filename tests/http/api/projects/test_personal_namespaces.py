@@ -1,4 +1,4 @@
-"""Tests of personal namespaces: projects without a group, from creation to the end of the account."""
+"""Tests of personal namespaces: projects without a group, until the account is deleted."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
