@@ -126,7 +126,9 @@ def test_a_client_that_becomes_confidential_gets_a_secret(visitor: FlaskClient) 
     assert not row_of(visitor, public).confidential
 
 
-def test_a_trusted_client_that_changes_its_authentication_loses_the_trust(visitor: FlaskClient) -> None:
+def test_a_trusted_client_that_changes_its_authentication_loses_the_trust(
+    visitor: FlaskClient,
+) -> None:
     registered = register(visitor)
     with visitor.application.app_context():
         db.session.execute(update(Application).values(trusted=True, confidential=False))
