@@ -1,4 +1,4 @@
-"""/admin/keys: the keys that sign ID tokens, and new ones."""
+"""Tests of `/admin/keys`: the keys that sign ID tokens, and their rotation."""
 
 import re
 
@@ -19,7 +19,7 @@ def published(gatebell: LiveGatebell) -> list[str]:
 
 
 def states(page: str) -> dict[str, str]:
-    """Return what the page says of each key."""
+    """Return the state of each key on the page."""
     rows = re.findall(r'<tr role="row">\s*<th scope="row".*?</tr>', page, re.DOTALL)
     return {
         part_of(row, r"<code>([^<]+)</code>"): part_of(row, r"(Waiting|Signing|Retired)")
@@ -53,7 +53,7 @@ def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_new_key_can_sign_at_once(gatebell: LiveGatebell) -> None:
+def test_a_new_key_can_sign_immediately(gatebell: LiveGatebell) -> None:
     before = published(gatebell)
     page = make_key(gatebell, "at-once")
     (new,) = set(published(gatebell)) - set(before)

@@ -1,4 +1,4 @@
-"""/admin/audit_streams: destinations of the audit log on pages."""
+"""Tests of `/admin/audit_streams`, the pages about destinations of the audit log."""
 
 import re
 from collections.abc import Iterator
@@ -38,14 +38,14 @@ def press(browser: requests.Session, page: requests.Response, what: str) -> requ
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
-def test_a_destination_is_added_tried_rotated_paused_and_deleted(
+def test_a_destination_is_added_tested_rotated_paused_and_deleted(
     gatebell: LiveGatebell, admin: Person, receiver: Receiver
 ) -> None:
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, f"{receiver.url}?key=hidden")
     secret = secret_on(page)
     assert "unencrypted" in page.text
-    # It is shown once.
+    # The secret is shown only once.
     assert "whsec_" not in browser.get(page.url).text
 
     page = press(browser, page, "/test")
@@ -74,7 +74,7 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
 
 
 @pytest.mark.long
-def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
+def test_a_rejected_event_is_shown_until_it_is_sent_again(
     gatebell: LiveGatebell, admin: Person, receiver: Receiver
 ) -> None:
     browser = signed_in(gatebell, admin)
@@ -107,7 +107,7 @@ def secret_on(page: requests.Response) -> str:
     return found[0]
 
 
-def test_what_is_wrong_with_a_destination_is_told(gatebell: LiveGatebell, admin: Person) -> None:
+def test_problems_of_a_destination_are_shown(gatebell: LiveGatebell, admin: Person) -> None:
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, "http://127.0.0.1:2/")
     page = press(browser, page, "/test")

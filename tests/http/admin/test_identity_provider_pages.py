@@ -1,4 +1,4 @@
-"""/admin/identity_providers: set a provider up, test the connection, change and delete it."""
+"""Tests of `/admin/identity_providers`: creating, testing, changing and deleting providers."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def row_of(gatebell: LiveGatebell, slug: str) -> IdentityProvider:
 
 @pytest.fixture
 def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
-    """The path of the page of a provider."""
+    """The path of a provider's page."""
     number = number_of(gatebell, slug)
     yield f"{PAGES}/{number}"
     gatebell.run_cli("identity-providers", "delete", number)
@@ -49,7 +49,7 @@ def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
+def test_an_administrator_adds_a_provider_and_users_sign_in_through_it(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     choices = get(gatebell, "/new").text
@@ -88,7 +88,7 @@ def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
 
 
 @pytest.mark.long
-def test_the_connection_is_tested_and_what_is_wrong_is_said(
+def test_the_connection_test_explains_errors(
     gatebell: LiveGatebell, provider: FakeProvider, page: str
 ) -> None:
     works = press(gatebell, page, "/test")
@@ -105,7 +105,7 @@ def test_the_connection_is_tested_and_what_is_wrong_is_said(
 
 
 @pytest.mark.long
-def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
+def test_an_invalid_value_is_explained_and_the_input_is_kept(
     gatebell: LiveGatebell, page: str
 ) -> None:
     group = new_group(gatebell)
@@ -124,7 +124,7 @@ def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
         assert form_with(answer, "issuer").value(field).strip() == value
 
 
-def test_what_is_changed_applies_and_an_empty_secret_keeps_the_old_one(
+def test_changes_are_applied_and_an_empty_secret_keeps_the_old_one(
     gatebell: LiveGatebell, slug: str, page: str
 ) -> None:
     group, before = new_group(gatebell), row_of(gatebell, slug)
@@ -156,7 +156,7 @@ def test_what_is_changed_applies_and_an_empty_secret_keeps_the_old_one(
     assert events_with_subject(gatebell, slug)[0].details["changed"] == "client_secret"
 
 
-def test_the_issuer_of_connected_accounts_stays(
+def test_the_issuer_of_connected_accounts_cannot_be_changed(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, page: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
@@ -166,7 +166,7 @@ def test_the_issuer_of_connected_accounts_stays(
     assert row_of(gatebell, slug).issuer == provider.url
 
 
-def test_a_name_in_urls_is_taken_once(gatebell: LiveGatebell, slug: str) -> None:
+def test_a_taken_or_invalid_name_in_urls_is_rejected(gatebell: LiveGatebell, slug: str) -> None:
     for given, words in ((slug, "already"), ("No Name", "Name in URLs")):
         answer = fill_in(
             gatebell,
@@ -182,7 +182,7 @@ def test_a_name_in_urls_is_taken_once(gatebell: LiveGatebell, slug: str) -> None
         assert words in answer.text
 
 
-def test_a_deleted_provider_is_gone_from_every_page(
+def test_a_deleted_provider_disappears_from_all_pages(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     slug = add_provider(gatebell, provider.url)

@@ -1,4 +1,4 @@
-"""/admin/member_roles: custom roles are created, seen and deleted."""
+"""Tests of `/admin/member_roles`, the pages of custom roles."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
-def test_a_custom_role_is_created_given_and_deleted(gatebell: LiveGatebell) -> None:
+def test_a_custom_role_is_created_assigned_and_deleted(gatebell: LiveGatebell) -> None:
     browser, name = at_work(gatebell), unique("On-call guest")
     page = browser.get(f"{gatebell.url}/admin/member_roles/new")
     form = form_with(page, "name")

@@ -1,4 +1,4 @@
-"""Bodies of errors: every wrong parameter is named in backticks, and quotes are straight."""
+"""Tests of bodies of errors, which name each wrong parameter in backticks."""
 
 import pytest
 import requests
@@ -41,9 +41,7 @@ def test_every_wrong_parameter_of_a_body_is_named(
     assert "expires_at" in answer.json()["error"]
 
 
-def test_quotes_are_straight_and_nothing_is_escaped_as_ascii(
-    gatebell: LiveGatebell,
-) -> None:
+def test_errors_have_straight_quotes_and_no_escaped_characters(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project = make_project(gatebell, owner).replace("/", "%2F")
     headers = {"PRIVATE-TOKEN": make_token(gatebell, owner).clear}

@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/on_call/schedules: schedules, who is on call, overrides and swaps."""
+"""Tests of `/api/v4/projects/:id/on_call/schedules`: schedules, shifts, overrides and swaps."""
 
 import json
 from datetime import timedelta
@@ -21,7 +21,7 @@ AT = "/on_call/schedules"
 
 
 class Team:
-    """A project with an owner and a developer, and their scripts."""
+    """A project with an owner and a developer, and their API clients."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.owner, self.developer = make_user(gatebell), make_user(gatebell, name="bob")
@@ -71,7 +71,7 @@ def test_a_schedule_is_created_shown_changed_and_deleted(
     at = f"{AT}/{made['id']}"
     assert team.other.done("GET", at) == made
     assert team.other.done("GET", AT) == [made]
-    # What was read can be written back, and changes nothing.
+    # A schedule that was read can be written back without changes.
     assert team.script.done("PUT", at, json=made) == made
     weekly = {
         "name": "Nights",
@@ -99,7 +99,7 @@ def test_a_schedule_is_created_shown_changed_and_deleted(
 
 
 @pytest.mark.long
-def test_current_says_who_is_on_call_now_and_next_and_until_when(team: Team) -> None:
+def test_current_shows_the_current_and_the_next_on_call_user_with_times(team: Team) -> None:
     made = team.create()
     current = team.other.done("GET", f"{AT}/{made['id']}/current")
     assert [each["username"] for each in current["now"]["users"]] == team.names[:1]
@@ -190,7 +190,7 @@ WRONG_SCHEDULES: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.long
-def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
+def test_an_invalid_request_is_rejected_with_the_reason(team: Team) -> None:
     for change, said in WRONG_SCHEDULES:
         text = json.dumps({"name": "Primary", "time_zone": "UTC", **change})
         body = json.loads(text.replace("{me}", team.names[0]))
@@ -225,7 +225,7 @@ def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
         team.script.refused("GET", f"{AT}/{2**62}{path}", status=404)
 
 
-def test_a_reporter_cannot_be_on_call_and_other_projects_have_other_schedules(
+def test_reporters_cannot_be_on_call_and_schedules_of_other_projects_are_not_found(
     gatebell: LiveGatebell, team: Team
 ) -> None:
     at = f"{AT}/{team.create()['id']}"
