@@ -1,7 +1,7 @@
-"""The plan by which providers are certified for RP-Initiated Logout, module by module.
+"""The certification plan for RP-Initiated Logout, module by module.
 
-Each test is named after a module of `oidcc-rp-initiated-logout-certification-test-plan`. What else
-holds of signing out is in tests/stories/oauth/test_openid_logout.py.
+Each test is named after a module of `oidcc-rp-initiated-logout-certification-test-plan`.
+tests/stories/oauth/test_openid_logout.py has more tests of logout.
 """
 
 import pytest
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def assert_nobody_is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> None:
-    """Check as the plan does: with prompt=none, the application learns that nobody is."""
+    """Check with prompt=none, as the plan does, that no user is signed in."""
     answer = ask(browser, gatebell, openid_application(gatebell), scope="openid", prompt="none")
     assert landing(answer)["error"] == "login_required"
 
@@ -57,7 +57,7 @@ def test_oidcc_rp_initiated_logout(gatebell: LiveGatebell) -> None:
     assert answer.status_code == 302
     assert answer.headers["Location"] == f"{AFTER}&state=s+%26%3F%C3%A9"
     assert_nobody_is_signed_in(gatebell, browser)
-    # Again, signed out already: nothing to end, and the same way back.
+    # A second request ends no session and redirects to the same URI.
     assert at(browser, url).headers["Location"] == answer.headers["Location"]
 
 
@@ -68,7 +68,7 @@ def test_oidcc_rp_initiated_logout_bad_post_logout_redirect_uri(gatebell: LiveGa
     assert_refused(gatebell, browser, id_token_hint=token.text, post_logout_redirect_uri=other)
 
 
-# joserfc rightly finds unwise what the test makes.
+# joserfc warns about the insecure token that this test creates.
 @pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
