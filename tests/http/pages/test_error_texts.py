@@ -39,7 +39,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 ENDPOINTS = ("token", "revoke", "introspect", "authorize_device", "par")
 
 
-def description_of(answer: requests.Response) -> str:
+def reason(answer: requests.Response) -> str:
     text: str = answer.json()["error_description"]
     return text
 
@@ -49,7 +49,7 @@ def test_the_error_names_a_missing_client_id(gatebell: LiveGatebell) -> None:
     for endpoint in ENDPOINTS:
         answer = machine(gatebell).post(f"{gatebell.url}/oauth/{endpoint}", data=form)
         assert_refused(answer, "invalid_client", 401)
-        assert "client_id is missing" in description_of(answer), endpoint
+        assert "client_id is missing" in reason(answer), endpoint
 
 
 def test_the_authorization_page_names_a_missing_client_id(gatebell: LiveGatebell) -> None:
@@ -69,47 +69,47 @@ def test_rejected_scopes_are_named(gatebell: LiveGatebell) -> None:
     assert "Unknown scope: b?ad?, w?rse." in brought["error_description"]
     device = ask_for_codes(gatebell, television(gatebell), scope="api nonsense")
     assert_refused(device, "invalid_scope")
-    assert "Unknown scope: nonsense." in description_of(device)
+    assert "Unknown scope: nonsense." in reason(device)
     password = {"grant_type": "password", "username": "x", "password": "x", "scope": "nonsense"}
-    assert "nonsense" in description_of(post_token(gatebell, password))
+    assert "nonsense" in reason(post_token(gatebell, password))
     pair = new_pair(gatebell, client, scope="read_user")
     narrow = refresh(gatebell, client, pair.refresh, scope="read_user api")
-    assert "not granted the scope: api." in description_of(narrow)
+    assert "not granted the scope: api." in reason(narrow)
 
 
 def test_the_error_explains_why_a_code_is_invalid(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     elsewhere = redeem(gatebell, client, new_code(gatebell, client), redirect_uri="https://x.y/")
     assert_refused(elsewhere, "invalid_grant")
-    assert "redirect_uri does not match the authorization request" in description_of(elsewhere)
+    assert "redirect_uri does not match the authorization request" in reason(elsewhere)
 
     phone = phone_application(gatebell)
     other = redeem_publicly(
         gatebell, phone, new_code(gatebell, phone, **PKCE), code_verifier="x" * 43
     )
-    assert "code_verifier does not match" in description_of(other)
+    assert "code_verifier does not match" in reason(other)
 
     code = new_code(gatebell, client)
     pair_in(redeem(gatebell, client, code))
-    assert "already been used, and its tokens are revoked" in description_of(redeem(gatebell, client, code))
+    assert "already been used, and its tokens are revoked" in reason(redeem(gatebell, client, code))
     # The first reuse already revoked the tokens of the code.
-    assert description_of(redeem(gatebell, client, code)) == "The authorization code has already been used."
+    assert reason(redeem(gatebell, client, code)) == "The authorization code has already been used."
 
     code = new_code(gatebell, client)
     with database_of(gatebell) as session:
         session.execute(update(Authorization).values(code_expires_at=now() - timedelta(hours=1)))
-    assert "expired" in description_of(redeem(gatebell, client, code))
+    assert "expired" in reason(redeem(gatebell, client, code))
 
 
 def test_errors_for_foreign_credentials_and_unknown_ones_are_equal(gatebell: LiveGatebell) -> None:
     client, thief = server_application(gatebell), make_application(gatebell, bob(gatebell))
-    stolen = description_of(redeem(gatebell, thief, new_code(gatebell, client)))
-    assert stolen == description_of(redeem(gatebell, thief, "gbc-made-up"))
+    stolen = reason(redeem(gatebell, thief, new_code(gatebell, client)))
+    assert stolen == reason(redeem(gatebell, thief, "gbc-made-up"))
     pair = new_pair(gatebell, client)
-    taken = description_of(refresh(gatebell, thief, pair.refresh))
-    assert taken == description_of(refresh(gatebell, thief, "gbr-made-up"))
+    taken = reason(refresh(gatebell, thief, pair.refresh))
+    assert taken == reason(refresh(gatebell, thief, "gbr-made-up"))
     device = codes(gatebell, television(gatebell))["device_code"]
-    assert description_of(poll(gatebell, thief, device, client_secret=thief.secret)) == description_of(
+    assert reason(poll(gatebell, thief, device, client_secret=thief.secret)) == reason(
         poll(gatebell, thief, "0" * 64, client_secret=thief.secret)
     )
 
@@ -118,15 +118,15 @@ def test_the_error_explains_why_a_refresh_token_is_invalid(gatebell: LiveGatebel
     client, phone = server_application(gatebell), phone_application(gatebell)
     pair = new_pair(gatebell, client)
     revoke(gatebell, client, pair.access)
-    assert description_of(refresh(gatebell, client, pair.refresh)) == "The refresh token was revoked."
+    assert reason(refresh(gatebell, client, pair.refresh)) == "The refresh token was revoked."
     kept, public = new_pair(gatebell, client), new_public_pair(gatebell, phone)
     refresh(gatebell, client, kept.refresh)
     refresh(gatebell, phone, public.refresh, client_secret=None)
     age_refreshes(gatebell, timedelta(minutes=1))
     used = refresh(gatebell, client, kept.refresh)
-    assert description_of(used) == "The refresh token has already been used."
+    assert reason(used) == "The refresh token has already been used."
     stolen = refresh(gatebell, phone, public.refresh, client_secret=None)
-    assert "all tokens of the same authorization are revoked" in description_of(stolen)
+    assert "all tokens of the same authorization are revoked" in reason(stolen)
 
 
 @pytest.mark.rfc("rfc9126-2.3-b")
@@ -135,11 +135,11 @@ def test_errors_of_wrong_urls_and_methods_show_the_correct_request(gatebell: Liv
         address = f"{gatebell.url}/oauth/{name}"
         slash = machine(gatebell).post(f"{address}/", data={})
         assert slash.status_code == 404
-        assert description_of(slash).endswith(f"Remove the trailing slash: {address}")
+        assert reason(slash).endswith(f"Remove the trailing slash: {address}")
         got = machine(gatebell).get(address)
         assert (got.status_code, got.json()["error"]) == (405, "invalid_request")
         assert "POST" in got.headers["Allow"]
-        assert description_of(got) == f"Send a POST to {address} with the parameters in the body."
+        assert reason(got) == f"Send a POST to {address} with the parameters in the body."
 
 
 def test_every_error_links_to_its_explanation(gatebell: LiveGatebell) -> None:
@@ -174,7 +174,7 @@ def test_missing_and_wrong_verifiers_are_named(gatebell: LiveGatebell) -> None:
     for verifier in (VERIFIER + "x", None):
         code = new_code(gatebell, phone, **PKCE)
         refused = redeem_publicly(gatebell, phone, code, code_verifier=verifier)
-        assert "code_verifier" in description_of(refused), verifier
+        assert "code_verifier" in reason(refused), verifier
 
 
 # Error formats: set by the view, or by neighboring views where no view matches.
