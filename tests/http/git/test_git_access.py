@@ -61,7 +61,7 @@ def refs(
     return machine(gatebell).get(url, allow_redirects=False, **options)  # type: ignore[arg-type]
 
 
-def assert_asks_for_credentials(answer: requests.Response) -> None:
+def assert_requires_credentials(answer: requests.Response) -> None:
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == 'Basic realm="Gatebell", charset="UTF-8"'
     assert answer.headers["Content-Type"].startswith("text/plain")
@@ -98,7 +98,7 @@ def test_each_role_reads_and_pushes_only_where_it_is_allowed(
             answer = refs(gatebell, project, service, auth=auth)
             assert answer.status_code == expected(visibility, who, service), (who, service)
             if answer.status_code == 401:
-                assert_asks_for_credentials(answer)
+                assert_requires_credentials(answer)
 
 
 @pytest.mark.advisory("CVE-2026-28699")
@@ -183,10 +183,10 @@ def test_a_wrong_token_gets_the_same_error_everywhere(gatebell: LiveGatebell, wr
         *((project_of(gatebell, PRIVATE), READ), ("acme/nowhere", WRITE)),
     ):
         answer = refs(gatebell, project, service, auth=("alice", token))
-        assert_asks_for_credentials(answer)
+        assert_requires_credentials(answer)
         assert why in answer.text
     url = f"{gatebell.url}/{public}.git/{READ}"
-    assert_asks_for_credentials(machine(gatebell).post(url, auth=("alice", token)))
+    assert_requires_credentials(machine(gatebell).post(url, auth=("alice", token)))
 
 
 def test_errors_do_not_reveal_which_projects_exist(gatebell: LiveGatebell) -> None:
@@ -194,7 +194,7 @@ def test_errors_do_not_reveal_which_projects_exist(gatebell: LiveGatebell) -> No
     for service in (READ, WRITE, None):
         answers = [refs(gatebell, project, service) for project in (hidden, nowhere)]
         for answer in answers:
-            assert_asks_for_credentials(answer)
+            assert_requires_credentials(answer)
         assert answers[0].text == answers[1].text
     stranger = ("x", token_of(gatebell, bob(gatebell), "api"))
     answers = [refs(gatebell, each, WRITE, auth=stranger) for each in (hidden, nowhere)]
@@ -220,7 +220,7 @@ def test_a_malformed_authorization_header_is_rejected(gatebell: LiveGatebell) ->
     for header in (
         *("Basic", "Basic !!!", "Basic bm9jb2xvbg==", "Digest x", "Basic /////w==", "Bearer"),
     ):
-        assert_asks_for_credentials(refs(gatebell, project, headers={"Authorization": header}))
+        assert_requires_credentials(refs(gatebell, project, headers={"Authorization": header}))
 
 
 def test_only_the_smart_protocol_is_served(gatebell: LiveGatebell) -> None:

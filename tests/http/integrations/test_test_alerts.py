@@ -90,7 +90,7 @@ def test_the_text_of_a_test_alert_is_escaped(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H6", "I12")
-def test_a_webhook_without_a_good_item_is_explained_item_by_item(gatebell: LiveGatebell) -> None:
+def test_a_webhook_without_a_valid_item_is_explained_item_by_item(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     browser, page = opened(gatebell, endpoint, "{id}/test")
     form = form_with(page, "payload")

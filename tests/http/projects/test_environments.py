@@ -103,14 +103,14 @@ def test_a_maintainer_creates_and_deletes_an_environment(gatebell: LiveGatebell)
     assert browser.get(gatebell.url + made.headers["Location"]).status_code == 404
 
 
-def with_status(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> None:
+def set_status(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> None:
     """Set the status of a project's first alert on its page."""
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert submit(browser, page, form_to(page, "/status"), status=status).ok
 
 
-def without_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def delete_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     """Delete the only environment of a project."""
     browser = signed_in(gatebell, alice(gatebell))
     page = list_of(browser, endpoint)
@@ -131,14 +131,14 @@ def test_a_report_or_a_reopened_alert_restores_a_deleted_environment(
     browser = signed_in(gatebell, alice(gatebell))
     endpoint.accepted(**report)
     for others in ([], [{"title": "Other"}]):
-        with_status(gatebell, endpoint, "ignored")
-        without_environment(gatebell, endpoint)
+        set_status(gatebell, endpoint, "ignored")
+        delete_environment(gatebell, endpoint)
         assert endpoint.post_json([report, *others])[0]["iid"] == 1
         assert list(links(list_of(browser, endpoint))) == ["live"]
     # A reopened alert restores the environment too.
-    with_status(gatebell, endpoint, "resolved")
-    without_environment(gatebell, endpoint)
-    with_status(gatebell, endpoint, "triggered")
+    set_status(gatebell, endpoint, "resolved")
+    delete_environment(gatebell, endpoint)
+    set_status(gatebell, endpoint, "triggered")
     assert list(links(list_of(browser, endpoint))) == ["live"]
 
 
@@ -150,8 +150,8 @@ def test_an_alert_links_to_its_environment_while_it_exists(gatebell: LiveGatebel
     address = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
     (link,) = re.findall(r'href="([^"]*/-/environments/[^"]+)"', browser.get(address).text)
     assert browser.get(gatebell.url + unescape(link)).status_code == 200
-    with_status(gatebell, endpoint, "resolved")
-    without_environment(gatebell, endpoint)
+    set_status(gatebell, endpoint, "resolved")
+    delete_environment(gatebell, endpoint)
     page = browser.get(address).text
     assert "live / \u00e9 ?" in page
     assert f"{endpoint.project}/-/environments/" not in page

@@ -29,14 +29,14 @@ def address_of(gatebell: LiveGatebell, path: str) -> str:
     return f"{gatebell.url}/{page}"
 
 
-def joined(gatebell: LiveGatebell, path: str, role: Role) -> tuple[Person, requests.Session]:
+def new_member(gatebell: LiveGatebell, path: str, role: Role) -> tuple[Person, requests.Session]:
     """Return a new user with a role, and the user's browser."""
     person = make_user(gatebell, name="goer")
     give_role(gatebell, path, person, role)
     return person, open_browser(gatebell, person)
 
 
-def numbers(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str, int]:
+def membership_in_api(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str, int]:
     """Return an API client of a user, the API path of the members, and the user's id."""
     script = script_of(gatebell, person)
     own = int(script.send("GET", "/user").json()["id"])
@@ -49,7 +49,7 @@ def numbers(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str
 def test_a_guest_sees_members_changes_none_and_leaves(gatebell: LiveGatebell, kind: str) -> None:
     project = make_project(gatebell, alice(gatebell))
     path = project if kind == "project" else project.partition("/")[0]
-    person, browser = joined(gatebell, path, Role.GUEST)
+    person, browser = new_member(gatebell, path, Role.GUEST)
     page = browser.get(address_of(gatebell, path))
     assert f"@{alice(gatebell).username}" in page.text
     assert (
@@ -89,11 +89,11 @@ def test_the_last_owner_cannot_leave_and_sees_the_reason(gatebell: LiveGatebell)
     assert answer.status_code == 422
     assert "A group must have an owner. Give the Owner role to another member" in answer.text
     assert "<h1>Members" in answer.text
-    script, members, own = numbers(gatebell, owner, group)
+    script, members, own = membership_in_api(gatebell, owner, group)
     refused = script.send("DELETE", f"{members}/{own}")
     assert "A group must have an owner" in refused.text
     assert script.send("GET", f"{members}/{own}").status_code == 200
-    second, theirs = joined(gatebell, group, Role.OWNER)
+    second, theirs = new_member(gatebell, group, Role.OWNER)
     assert script.send("DELETE", f"{members}/{own}").status_code == 204
     assert theirs.get(address_of(gatebell, group)).status_code == 200
     assert member_id(gatebell, group, second)
@@ -101,10 +101,10 @@ def test_the_last_owner_cannot_leave_and_sees_the_reason(gatebell: LiveGatebell)
 
 def test_an_inherited_role_can_be_left_only_in_its_group(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
-    person, browser = joined(gatebell, project.partition("/")[0], Role.DEVELOPER)
+    person, browser = new_member(gatebell, project.partition("/")[0], Role.DEVELOPER)
     page = browser.get(address_of(gatebell, project))
     assert not [form for form in forms_in(page.text) if "/members" in form.action]
-    script, members, own = numbers(gatebell, person, project)
+    script, members, own = membership_in_api(gatebell, person, project)
     assert script.send("DELETE", f"{members}/{own}").status_code == 404
     assert browser.get(f"{gatebell.url}/{project}").status_code == 200
 
@@ -112,8 +112,8 @@ def test_an_inherited_role_can_be_left_only_in_its_group(gatebell: LiveGatebell)
 @pytest.mark.long
 def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
-    person, browser = joined(gatebell, project, Role.REPORTER)
-    other, _ = joined(gatebell, project, Role.REPORTER)
+    person, browser = new_member(gatebell, project, Role.REPORTER)
+    other, _ = new_member(gatebell, project, Role.REPORTER)
     owner = signed_in(gatebell, alice(gatebell))
     settings = owner.get(f"{gatebell.url}/{project}/-/settings/general")
     assert submit(owner, settings, form_to(settings, "/archive")).status_code == 302

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.one_database("postgres")
 _REFS = "info/refs?service=git-upload-pack"
 
 
-def renamed(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> str:
+def rename(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> str:
     """Rename a project on its page, and return the new path."""
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/path")
@@ -46,7 +46,7 @@ def test_a_renamed_project_is_found_at_its_old_path(gatebell: LiveGatebell) -> N
     endpoint, browser = connect(gatebell, old), signed_in(gatebell, owner)
     open_page = browser.get(f"{gatebell.url}/{old}/-/settings/general")
     endpoint.accepted(title="before")
-    new = renamed(gatebell, owner, old, "store")
+    new = rename(gatebell, owner, old, "store")
     # Senders do not follow redirects, so the old URLs accept alerts, including the short URLs.
     endpoint.accepted(title="after")
     short = endpoint.url.partition("/alerts/notify/")[0] + "/alerts/notify.json"
@@ -77,7 +77,7 @@ def test_a_renamed_project_is_found_at_its_old_path(gatebell: LiveGatebell) -> N
 def test_an_old_path_reveals_nothing_to_other_users(gatebell: LiveGatebell) -> None:
     owner, stranger = make_user(gatebell), signed_in(gatebell, make_user(gatebell, name="mallory"))
     old = make_project(gatebell, owner)
-    renamed(gatebell, owner, old, "store")
+    rename(gatebell, owner, old, "store")
     anonymous = gatebell.http()
     for path in (old, f"{old}/-/alerts"):
         assert stranger.get(f"{gatebell.url}/{path}").status_code == 404

@@ -182,7 +182,7 @@ def test_a_bot_does_not_count_as_an_owner_of_its_group(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
+def test_a_bot_is_pruned_from_the_members_after_its_token_expires(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
     namespace = namespace_of(gatebell, "projects", make_project(gatebell, alice))

@@ -226,7 +226,7 @@ def test_visitors_of_a_public_project_cannot_see_its_shares(
     assert group["full_path"] not in listed.text
 
 
-def test_custom_roles_of_the_group_do_not_count(gatebell: LiveGatebell) -> None:
+def test_custom_roles_of_the_group_do_not_apply_to_shares(gatebell: LiveGatebell) -> None:
     owner, boss = make_user(gatebell), script_of(gatebell, root(gatebell))
     group, people = team_of(gatebell, owner, guest=Role.GUEST)
     role = {"name": group["path"], "base_access_level": 10, str(Ability.READ_ALERTS): True}

@@ -19,7 +19,7 @@ from tests.support.wire.html_forms import form_with, submit
 SETTINGS = "monitor_access_level"
 
 
-def seen(gatebell: LiveGatebell, project: str) -> str:
+def visibility_of(gatebell: LiveGatebell, project: str) -> str:
     script = script_of(gatebell, alice(gatebell))
     answer = script.send("GET", f"/projects/{project.replace('/', '%2F')}")
     return str(answer.json()["visibility"])
@@ -37,11 +37,14 @@ def test_a_maintainer_cannot_change_the_visibility_in_the_api(gatebell: LiveGate
         status, said = put(script, project, visibility=visibility, description="changed")
         assert status == 403
         assert f"You need the Owner role in {project} to change its visibility." in said
-    assert (seen(gatebell, project), events_with_subject(gatebell, project)) == ("private", [])
+    assert (visibility_of(gatebell, project), events_with_subject(gatebell, project)) == (
+        "private",
+        [],
+    )
     # Programs that send all values are not rejected for an unchanged visibility.
     assert put(script, project, visibility="private", description="changed")[0] == 200
     assert put(script_of(gatebell, alice(gatebell)), project, visibility="internal")[0] == 200
-    assert seen(gatebell, project) == "internal"
+    assert visibility_of(gatebell, project) == "internal"
 
 
 @pytest.mark.parametrize("kind", ["projects", "groups"])
@@ -51,7 +54,7 @@ def test_a_bot_cannot_change_the_visibility(gatebell: LiveGatebell, kind: str) -
     made = make_bot_token(script_of(gatebell, alice(gatebell)), namespace, access_level=50)
     status, said = put(Api(gatebell, made.clear), project, visibility="public")
     assert status == 403, said
-    assert seen(gatebell, project) == "private"
+    assert visibility_of(gatebell, project) == "private"
     assert put(Api(gatebell, made.clear), project, description="changed")[0] == 200
 
 
@@ -64,13 +67,13 @@ def test_the_page_offers_the_visibility_only_to_owners(gatebell: LiveGatebell) -
     assert "Visibility: private. You need the Owner role to change it." in page.text
     forged = submit(browser, page, form_with(page, SETTINGS), visibility="public", name="Forged")
     assert forged.status_code in {302, 403}
-    assert seen(gatebell, project) == "private"
+    assert visibility_of(gatebell, project) == "private"
     owner = browser_of(gatebell, project, Role.OWNER)
     page = owner.get(url)
     assert submit(owner, page, form_with(page, SETTINGS), visibility="public").status_code == 302
-    assert seen(gatebell, project) == "public"
+    assert visibility_of(gatebell, project) == "public"
     # A user who has lost the role meanwhile cannot change it.
     page = owner.get(url)
     give_role(gatebell, project, person_for(gatebell, Role.OWNER), Role.MAINTAINER)
     submit(owner, page, form_with(page, SETTINGS), visibility="private")
-    assert seen(gatebell, project) == "public"
+    assert visibility_of(gatebell, project) == "public"

@@ -282,10 +282,10 @@ def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
     live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
     with changed_settings(live, sign_in_attempts_per_account="3", sign_in_attempts_per_address="7"):
         yield live
-        fresh_counts(live)
+        reset_counts(live)
 
 
-def fresh_counts(gatebell: LiveGatebell) -> None:
+def reset_counts(gatebell: LiveGatebell) -> None:
     with database_of(gatebell) as session:
         session.execute(delete(AttemptCount))
 
@@ -299,7 +299,7 @@ def assert_must_wait(answer: requests.Response) -> None:
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-4.3.2-c")
 def test_failed_attempts_and_failed_sign_ins_share_a_limit_by_account(own: LiveGatebell) -> None:
-    fresh_counts(own)
+    reset_counts(own)
     charlie = make_user(own, name="charlie")
     assert try_to_sign_in(own, charlie.username, "wrong").status_code == 422
     for _ in range(2):
@@ -311,7 +311,7 @@ def test_failed_attempts_and_failed_sign_ins_share_a_limit_by_account(own: LiveG
 
 @pytest.mark.long
 def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
-    fresh_counts(own)
+    reset_counts(own)
     charlie = make_user(own, name="charlie")
     for _ in range(2):
         for _ in range(2):
@@ -322,7 +322,7 @@ def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-4.3.2-c")
 def test_failed_attempts_are_limited_by_address(own: LiveGatebell) -> None:
-    fresh_counts(own)
+    reset_counts(own)
     people = [make_user(own, name="charlie") for _ in range(8)]
     for person in people[:7]:
         assert_refused(exchange(own, person, password="wrong"), "invalid_grant")
@@ -333,7 +333,7 @@ def test_failed_attempts_are_limited_by_address(own: LiveGatebell) -> None:
 @pytest.mark.spec("B9")
 @pytest.mark.rfc("rfc6749-5.2-d", "rfc6749-10.7-a", "rfc9700-2.4-a")
 def test_the_setting_for_git_passwords_turns_the_password_grant_off(own: LiveGatebell) -> None:
-    fresh_counts(own)
+    reset_counts(own)
     person = make_user(own)
     with changed_settings(own, password_authentication_enabled_for_git="off"):
         assert_refused(exchange(own, person), "unsupported_grant_type")
@@ -356,7 +356,7 @@ def test_the_setting_for_git_passwords_explains_that_git_is_unaffected(
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.7-a")
 def test_the_instance_can_require_a_client(own: LiveGatebell) -> None:
-    fresh_counts(own)
+    reset_counts(own)
     person = make_user(own)
     client = make_application(own, person)
     with changed_settings(own, password_grant_without_client="off"):

@@ -261,5 +261,5 @@ def test_a_signed_proof_with_any_content_is_handled(
 @pytest.mark.long
 @bounded(60)
 @given(proof=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=200))
-def test_a_proof_may_be_any_text(live_sqlite: LiveGatebell, proof: str) -> None:
+def test_a_random_text_is_rejected_as_a_proof(live_sqlite: LiveGatebell, proof: str) -> None:
     assert_proof_refused(live_sqlite, proof)

@@ -234,7 +234,7 @@ def test_introspection_of_a_refresh_token_has_no_expiry_and_no_type(gatebell: Li
 
 @pytest.mark.rfc("rfc7662-2.1-b")
 @pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense"])
-def test_a_wrong_hint_does_no_harm(gatebell: LiveGatebell, hint: str) -> None:
+def test_a_wrong_hint_is_ignored(gatebell: LiveGatebell, hint: str) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client)
     for token in (pair.access, pair.refresh):
@@ -243,7 +243,7 @@ def test_a_wrong_hint_does_no_harm(gatebell: LiveGatebell, hint: str) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7009-2.1-g", "rfc7662-2.2-a", "rfc7662-2.2-b", "rfc7662-4-a")
-def test_dead_tokens_are_inactive(gatebell: LiveGatebell) -> None:
+def test_revoked_and_rotated_tokens_are_inactive(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     revoked, rotated = new_pair(gatebell, client), new_pair(gatebell, client)
     revoke(gatebell, client, revoked.access)
@@ -338,7 +338,7 @@ def test_either_token_revokes_the_pair_with_any_hint(
 
 
 @pytest.mark.spec("D3")
-def test_the_secret_may_come_in_a_basic_header(
+def test_the_secret_is_accepted_in_a_basic_header(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = new_pair(gatebell, client)

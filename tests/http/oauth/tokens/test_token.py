@@ -424,7 +424,7 @@ def basic(client_id: str, secret: str) -> str:
 
 @pytest.mark.spec("B2")
 @pytest.mark.rfc("rfc6749-2.3-a", "rfc6749-2.3.1-a")
-def test_the_secret_may_come_in_a_basic_header(
+def test_the_secret_is_accepted_in_a_basic_header(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     header = basic(client.client_id, client.secret)
