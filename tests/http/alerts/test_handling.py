@@ -1,4 +1,4 @@
-"""Escalating, paging a person, snoozing and “Still on it”: API, page and command line."""
+"""Manual actions on alerts in the API, on pages and in the CLI: escalate, page, snooze, renew."""
 
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 def begin(gatebell: LiveGatebell, title: str) -> tuple[Endpoint, ApiCaller]:
-    """Return a project with an alert, and a caller at that alert."""
+    """Return a project with an alert, and an API caller for that alert."""
     endpoint = connect(gatebell)
     endpoint.accepted(title=title)
     at = f"/projects/{endpoint.project.replace('/', '%2F')}/alert_management_alerts/1"
@@ -37,7 +37,7 @@ def do(browser: requests.Session, endpoint: Endpoint, what: str, **values: str) 
 
 
 @pytest.mark.both_databases
-def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
+def test_the_api_starts_and_ends_a_snooze(gatebell: LiveGatebell) -> None:
     _, call = begin(gatebell, "Snoozed by API")
     view = call.done("POST", "/snooze", json={"duration": "4h"})
     assert view["state"] == "snoozed"
@@ -68,7 +68,7 @@ def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_alert_offers_all_manual_actions(gatebell: LiveGatebell) -> None:
     endpoint, call = begin(gatebell, "Handled by page")
     dev = person_for(gatebell, Role.DEVELOPER)
     browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
@@ -100,14 +100,16 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
     assert policy["acknowledgement_timeout_seconds"] == 1800
     assert policy["summary"].endswith("Acknowledgements expire after 30 min.")
     call.done("PUT", json={"status": "acknowledged"})
-    # The alert is older than the policy, which covers it from now on.
+    # The policy also covers alerts that are older than the policy.
     view = call.done("POST", "/renew")
     assert (view["state"], view["escalation_policy"]) == ("acknowledged", "Night")
     reader = signed_in(gatebell, alice(gatebell))
     assert "Still on it" in reader.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
 
 
-def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGatebell) -> None:
+def test_the_page_names_the_recipient_of_an_escalation_and_undoes_it(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint = connect(gatebell)
     mate = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, endpoint.project, mate, Role.MAINTAINER)
@@ -129,7 +131,7 @@ def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGat
     assert label in words(browser.get(url).text)
 
 
-def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
+def test_the_command_line_snoozes_and_pages(gatebell: LiveGatebell) -> None:
     endpoint, call = begin(gatebell, "Handled by command")
     view = gatebell.cli("alerts", "snooze", endpoint.project, "1", "--tomorrow")
     assert view["snoozed_until"].endswith("T09:00:00.000Z")
@@ -143,7 +145,7 @@ def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
     assert "on the command line" in vias
 
 
-def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
+def test_unprocessed_changes_are_shown_on_every_page(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint, call = begin(gatebell, "Not processed")
@@ -171,13 +173,13 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
         assert "Changes to alerts are not processed yet, waiting for" in listed
     report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
     assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
-    # It can be escalated meanwhile, and acknowledged.
+    # An unprocessed alert can be escalated and acknowledged.
     assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
     assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"
 
 
 def fail_to_process(gatebell: LiveGatebell, path: str, *, since: datetime) -> None:
-    """Let the worker wait with the first look at an alert, which has failed twice."""
+    """Queue changes of an alert that the worker failed to process twice."""
     with database_of(gatebell) as session:
         alert = session.query(Alert).join(Project).filter(Project.path == path).one()
         session.add_all(

@@ -1,4 +1,4 @@
-"""Lists refuse unknown parameters and values, so that a typo never lists everything."""
+"""Rejects unknown parameters and values of lists, so that a typo never lists everything."""
 
 from functools import cache
 from urllib.parse import quote
@@ -91,15 +91,15 @@ def browser_of_owner(gatebell: LiveGatebell) -> requests.Session:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_list_on_a_page_says_what_it_does_not_know(gatebell: LiveGatebell, path: str) -> None:
+def test_pages_name_unknown_parameters_of_lists(gatebell: LiveGatebell, path: str) -> None:
     assert page(gatebell, path).status_code == 200
     answer = page(gatebell, path, "sevrity=critical")
     assert answer.status_code == 400
-    if "export.json" not in path:  # an address with .json answers with JSON
+    if "export.json" not in path:  # An address with .json answers with JSON.
         assert answer.headers["Content-Type"].startswith("text/html")
         plain = filled(endpoint_of(gatebell), path, is_quoted=False)
         assert f'href="{plain}">Clear filters' in answer.text
-    text = answer.text.replace("`", "")  # pages show no backticks
+    text = answer.text.replace("`", "")  # Pages show no backticks.
     assert "sevrity is not a known parameter. Known parameters: " in text
 
 
@@ -117,7 +117,7 @@ def test_a_list_on_a_page_says_what_it_does_not_know(gatebell: LiveGatebell, pat
         ("status=open&status=all", "`status` can be given only once."),
     ],
 )
-def test_a_word_that_no_alert_list_knows_is_named_with_those_that_it_knows(
+def test_an_invalid_filter_of_alerts_is_rejected_with_the_valid_values(
     gatebell: LiveGatebell, query: str, error: str
 ) -> None:
     refused = api(gatebell, API_LISTS[0], query)
@@ -127,25 +127,25 @@ def test_a_word_that_no_alert_list_knows_is_named_with_those_that_it_knows(
     assert error.replace("`", "") in shown.text
 
 
-def test_a_list_by_key_has_no_page_by_number(gatebell: LiveGatebell) -> None:
+def test_a_keyset_list_rejects_page_numbers(gatebell: LiveGatebell) -> None:
     for query in ("page=2", "page=-1", "page=x", "pagination=offset"):
         answer = api(gatebell, API_LISTS[0], query)
         assert answer.status_code == 400, query
         assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
 
 
-def test_a_numbered_list_refuses_another_way_through_it(gatebell: LiveGatebell) -> None:
+def test_a_numbered_list_rejects_invalid_pagination(gatebell: LiveGatebell) -> None:
     for path in API_LISTS[1:]:
         for query in ("pagination=x", "order_by=name", "sort=sideways", "page=-1"):
             answer = api(gatebell, path, query)
             assert answer.status_code == 400, (path, query)
             assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
-        # What libraries send with every list is taken.
+        # Client libraries send these parameters with every list.
         by_key = api(gatebell, path, "pagination=keyset&order_by=id&per_page=50")
         assert by_key.status_code == 200, path
 
 
-def test_a_word_that_no_page_knows_is_named(gatebell: LiveGatebell) -> None:
+def test_pages_name_parameters_with_invalid_values(gatebell: LiveGatebell) -> None:
     for path, query in (
         ("/admin/users", "group=robots"),
         ("/admin/applications", "of=me"),
@@ -160,7 +160,7 @@ def test_a_word_that_no_page_knows_is_named(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
+def test_a_client_library_with_keyset_pagination_reads_a_numbered_list(
     gatebell: LiveGatebell,
 ) -> None:
     person = alice(gatebell)
@@ -169,7 +169,7 @@ def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
     library = gitlab.Gitlab(
         gatebell.url, private_token=token, pagination="keyset", order_by="id", per_page=2
     )
-    library.session.trust_env = False  # no proxy between us
+    library.session.trust_env = False  # The test connects without a proxy.
     try:
         found = [each.id for each in library.personal_access_tokens.list(iterator=True)]
     finally:
@@ -186,17 +186,17 @@ def test_an_unknown_name_is_shown_as_text_and_cut(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.long
-def test_what_is_no_list_may_be_asked_with_anything(gatebell: LiveGatebell) -> None:
+def test_pages_without_lists_accept_unknown_parameters(gatebell: LiveGatebell) -> None:
     endpoint = endpoint_of(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     assert browser.get(f"{gatebell.url}/?utm_source=letter").status_code == 200
     assert browser.get(f"{gatebell.url}/{endpoint.project}?utm_source=letter").status_code == 200
 
 
-def test_no_parameter_stands_for_a_part_of_the_path(
+def test_a_query_parameter_does_not_replace_a_part_of_the_path(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As a page would that takes such a name among its own.
+    # A page could declare parameters with these names.
     def listed(project_path: str) -> str:
         del project_path
         return page_links(Page(items=(), next_before=7)).next_url or ""

@@ -1,4 +1,4 @@
-"""The responders of a rule: named on every face, and never lost without a word."""
+"""Responders of incident rules in the API, the CLI and the audit log, and their deletion."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     ]
 
 
-def test_who_has_left_does_not_stand_in_the_way_of_other_changes(project: IncidentProject) -> None:
+def test_a_rule_with_a_former_member_can_be_changed(project: IncidentProject) -> None:
     operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
     operate(project.app, "members", "add", PROJECT, "bob", "Developer")
     rule = project.rule(responders=["user:bob"])
@@ -75,7 +75,7 @@ def test_who_has_left_does_not_stand_in_the_way_of_other_changes(project: Incide
 
 @pytest.mark.long
 @pytest.mark.parametrize("of_group", [False, True])
-def test_a_schedule_that_a_rule_calls_is_not_taken_away(
+def test_a_schedule_used_by_a_rule_cannot_be_deleted(
     project: IncidentProject,
     of_group: bool,  # noqa: FBT001
 ) -> None:

@@ -1,4 +1,4 @@
-"""/help: guides and documents, with the values of who reads them."""
+"""The help pages /help: guides and documents with the values of their readers."""
 
 import re
 from urllib.parse import urldefrag
@@ -32,7 +32,7 @@ def test_the_index_has_every_document_once_and_begins_with_the_quickstart() -> N
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: FlaskClient) -> None:
+def test_every_link_of_the_help_has_a_page_and_an_anchor(client: FlaskClient) -> None:
     pages: dict[str, str] = {}
     waiting, asked = ["/help"], set[tuple[str, str]]()
     while waiting:
@@ -42,7 +42,7 @@ def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: Flas
         assert answer.status_code == 200, path
         main = re.search("(?s)<main.*</main>", answer.text) if _is_page(answer) else None
         pages[path] = main[0] if main else ""
-        # The policy for contents of pages lets no style apply that stands in an element.
+        # The content security policy blocks style attributes.
         assert not re.search(r"<[^>]* style=", pages[path]), path
         answer.close()
         for target in _TARGET.findall(pages[path]):
@@ -53,7 +53,7 @@ def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: Flas
     assert {page_of(name) for name in names_in_index()} <= pages.keys()
 
 
-#: What leads to documents, pictures, and parts of a page.
+#: Links to documents, pictures and parts of a page.
 _TARGET = re.compile(r'(?:href|src)="((?:/help/(?:docs|guides|images)/|#)[^"]*)"')
 
 
@@ -62,7 +62,7 @@ def _is_page(answer: TestResponse) -> bool:
 
 
 @pytest.mark.long
-def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveGatebell) -> None:
+def test_a_guide_shows_only_values_of_the_readers_own_application(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell), name="Notes")
     url = f"{gatebell.url}/help/guides/web-application?application={client.id}"
     own = signed_in(gatebell, bob(gatebell)).get(url).text
@@ -91,7 +91,7 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
 
 
 @pytest.mark.long
-def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGatebell) -> None:
+def test_a_guide_shows_only_urls_of_the_readers_own_integration(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     base = f"{gatebell.url}/help/guides/curl?integration={endpoint.id}&project="
     own = signed_in(gatebell, alice(gatebell)).get(base + endpoint.project).text
@@ -120,7 +120,7 @@ def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGate
     assert gatebell.http().get(wrong).status_code == 400
 
 
-def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
+def test_values_with_shell_syntax_are_not_filled_into_commands() -> None:
     values = Values(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
     text = "curl https://gate.example/x https://gate.example.org https://app.example/callback"
     assert values.fill(text) == (
@@ -130,14 +130,14 @@ def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
 
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("name", MOVED)
-def test_a_former_name_of_a_document_leads_to_it(client: FlaskClient, name: str) -> None:
+def test_the_former_name_of_a_document_redirects_to_it(client: FlaskClient, name: str) -> None:
     answer = client.get(f"/help/{name if name.startswith('guides/') else f'docs/{name}'}?a=b")
     assert answer.status_code == 301
     assert answer.headers["Location"] == f"{page_of(MOVED[name])}?a=b"
     assert client.get(page_of(MOVED[name])).status_code == 200
 
 
-#: What users search for, and a part of the first result's URL.
+#: Search terms of users, and a part of the first result's URL.
 _SEARCHES = {
     "2FA": "approve-access",
     "MFA": "approve-access",
@@ -180,7 +180,7 @@ def test_the_first_result_of_a_search_is_the_page_on_it(words: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None:
+def test_a_search_finds_the_part_with_the_words(client: FlaskClient) -> None:
     found = client.get("/help", query_string={"search": "PROMPT=none works"}).text
     assert "/help/guides/scopes-and-claims#where-promptnone-works" in found
     assert "No results" in client.get("/help?search=prompt+zzzyx").text
@@ -203,7 +203,7 @@ def test_the_tables_of_scopes_and_claims_are_true() -> None:
     assert claims == [(name, scope) for scope, names in userinfo.CLAIMS.items() for name in names]
 
 
-def test_every_block_of_a_guide_that_has_a_name_is_run() -> None:
+def test_every_named_block_of_a_guide_is_run_by_a_test() -> None:
     named = {
         block
         for name, document in documents().items()

@@ -1,4 +1,4 @@
-"""Invitations of people without an account: they make one by the link, and join with it."""
+"""Invitations of users without an account: the link creates the account and the membership."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -51,13 +51,13 @@ SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "INVITATIONS_CREATE_ACCOUNTS": "ye
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service where an invitation is enough to make an account; nobody takes its e-mail."""
+    """A service where invitations create accounts; the tests read its queued email."""
     with running(new_service(request.param, only="app", **SETTINGS)) as live:
         yield live
 
 
 def invited(service: LiveGatebell, owner: Person, email: str) -> tuple[str, str]:
-    """Invite somebody to a project of the owner, and return its path and the link."""
+    """Invite an address to a new project of the owner; return the project's path and the link."""
     project = make_project(service, owner)
     assert invite(script_of(service, owner), project, email) == {"status": "success"}
     return project, invitation_link(service, email)
@@ -76,7 +76,7 @@ def is_known(service: LiveGatebell, person: Person) -> bool:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebell) -> None:
+def test_the_link_creates_an_account_and_a_membership_in_one_step(service: LiveGatebell) -> None:
     person, owner, browser = newcomer(), make_user(service), service.http()
     project, link = invited(service, owner, person.email)
     page = service.http().get(link)
@@ -104,7 +104,7 @@ def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebel
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
+def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGatebell) -> None:
     owner, email = make_user(service), newcomer().email
     _, link = invited(service, owner, email)
     browsers = [service.http() for _ in range(4)]
@@ -123,7 +123,7 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
             for browser, page in zip(browsers, pages, strict=True)
         ]
     )
-    # After the first one has joined, the others get the message that it is no longer pending.
+    # After the first form, the other forms get the message that the invitation is not pending.
     codes = {each.status_code for each in answers}
     assert {302} <= codes <= {302, 404}
     with database_of(service) as session:
@@ -131,7 +131,7 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
+def test_a_rejected_form_does_not_use_up_the_invitation(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     answer = finish(service, link, person, username=owner.username)
@@ -145,7 +145,7 @@ def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """An invitation on its way, of which a test changes something."""
+    """A pending invitation that a test changes."""
 
     service: LiveGatebell
     owner: Person
@@ -154,7 +154,7 @@ class Sent:
     link: str
 
     def signed(self, *, email: str = "", **how: Any) -> str:
-        """Return the link as it would be with another address, age or key."""
+        """Return the link with another address, age or key."""
         place, _, text = self.link.rpartition("/")
         number, known = opened(text, SEALED_FOR)
         return f"{place}/{sealed([number, email or known], SEALED_FOR, **how)}"
@@ -166,7 +166,7 @@ class Sent:
             session.execute(mine.values(**values))
 
     def of_maintainer(self) -> Person:
-        """Let somebody else have sent it."""
+        """Make a new maintainer the sender of the invitation."""
         person = make_user(self.service)
         give_role(self.service, self.project, person, Role.MAINTAINER)
         self.update(invited_by=id_of(self.service, person))
@@ -209,16 +209,14 @@ ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
 
 @pytest.fixture
 def sent(service: LiveGatebell) -> Sent:
-    """An invitation of somebody without an account."""
+    """An invitation of a user without an account."""
     owner, email = make_user(service), newcomer().email
     project, link = invited(service, owner, email)
     return Sent(service=service, owner=owner, email=email, project=project, link=link)
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_invitation_that_ended_says_what_to_do_and_makes_no_account(
-    sent: Sent, end: str
-) -> None:
+def test_an_ended_invitation_shows_a_remedy_and_creates_no_account(sent: Sent, end: str) -> None:
     person, browser = newcomer(), sent.service.http()
     page = browser.get(sent.link)
     act, why = ENDS[end]
@@ -235,7 +233,7 @@ def test_an_invitation_that_ended_says_what_to_do_and_makes_no_account(
         assert session.query(User).filter_by(username=person.username).count() == 0
 
 
-def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
+def test_an_old_or_forged_link_shows_a_remedy(sent: Sent) -> None:
     month = INVITATION_LIFETIME.total_seconds()
     assert sent.service.http().get(sent.signed(age=month - 60)).status_code == 200
     for link, why in (
@@ -250,7 +248,7 @@ def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
 
 
 @pytest.mark.long
-def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> None:
+def test_an_invitation_for_another_account_offers_to_switch(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     browser = open_browser(service, alice(service))
@@ -266,7 +264,7 @@ def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> Non
 
 
 @pytest.mark.long
-def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
+def test_a_user_with_an_account_signs_in_to_accept(service: LiveGatebell) -> None:
     person, owner, browser = make_user(service), make_user(service), service.http()
     project, link = invited(service, owner, person.email)
     page = browser.get(link)
@@ -280,7 +278,7 @@ def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
+def test_without_the_setting_the_page_refers_to_administrators(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     browser = service.http()
@@ -295,7 +293,7 @@ def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
     with changed_settings(service, invitations_create_accounts="off", sign_up="approval"):
         assert "Sign up with this address" in words(browser.get(link))
     with changed_settings(service, invitations_create_accounts="off", sign_up="open"):
-        # Whoever signs up instead finds the invitation as before.
+        # A user who signs up instead can still accept the invitation.
         finish(service, sign_up_link(service, person.email), person, browser=browser)
         page = browser.get(link)
         answer = submit(browser, page, form_to(page, link.rpartition("/")[2]))
@@ -307,7 +305,7 @@ def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_many_tries_of_user_names_have_to_wait(service: LiveGatebell) -> None:
+def test_attempts_with_taken_user_names_are_limited(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     _, link = invited(service, owner, person.email)
     with changed_settings(service, sign_in_attempts_per_address="2"):

@@ -1,4 +1,4 @@
-"""Pages of policies and routes, without a script, and the part of an alert's page about paging."""
+"""Pages of policies and routes, without scripts, and the paging section of an alert's page."""
 
 import re
 from html import unescape
@@ -23,7 +23,7 @@ def words(page: requests.Response) -> str:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
+def test_a_policy_is_created_step_by_step(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
     assert "Alerts in this project page nobody." in words(browser.get(at))
@@ -67,7 +67,7 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert made["default"] is True
 
 
-def test_a_policy_turns_off_that_critical_alerts_are_triggered_again(
+def test_a_policy_can_turn_off_retriggering_of_critical_alerts(
     gatebell: LiveGatebell,
 ) -> None:
     path, call, bob = project_of(gatebell)
@@ -90,7 +90,7 @@ def test_a_policy_turns_off_that_critical_alerts_are_triggered_again(
 
 
 @pytest.mark.both_databases
-def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell) -> None:
+def test_a_rejected_policy_does_not_change_the_default(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     night = {"name": "Night", "steps": [f"0s user:{bob.username}"], "default": True}
     call.done("POST", "/escalation_policies", status=201, json=night)
@@ -107,7 +107,7 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
 
 
 @pytest.mark.long
-def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
+def test_the_form_shows_errors_of_a_policy(gatebell: LiveGatebell) -> None:
     path, call, _ = project_of(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{path}/-/on_call/policies/new")
@@ -133,7 +133,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
+def test_routes_are_created_moved_and_deleted(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     policy = call.done(
         "POST",
@@ -182,7 +182,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_alert_explains_why_no_user_is_paged(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     endpoint = connect(gatebell, path)
     endpoint.accepted(title="Disk")
@@ -200,7 +200,7 @@ def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -
     assert "Page a person" in shown
 
 
-def test_where_somebody_is_alone_the_page_of_an_alert_offers_nobody_to_page(
+def test_the_only_member_of_a_project_can_page_no_one_else(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)

@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/escalation_policies and `gatebell escalations`."""
+"""The API /api/v4/projects/:id/escalation_policies, and `gatebell escalations`."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def project_of(gatebell: LiveGatebell) -> tuple[str, ApiCaller, Person]:
-    """Return a new project of Alice's, a caller below its path, and Bob, who develops there."""
+    """Return a new project of Alice, an API caller below its path, and the developer Bob."""
     path = make_project(gatebell, alice(gatebell))
     bob = make_user(gatebell, name="bob")
     give_role(gatebell, path, bob, Role.DEVELOPER)
@@ -101,7 +101,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.long
-def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
+def test_invalid_policies_are_rejected_with_a_reason(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     me = alice(gatebell).username
     for body, problem in WRONG:
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) -> None:
+def test_names_are_unique_and_targets_must_be_members(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
@@ -124,7 +124,7 @@ def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) ->
     stranger = person_for(gatebell, None).username
     day = {"name": "Day", "steps": [f"0s user:{stranger}"]}
     assert "is not a member" in call.refused("POST", "/escalation_policies", json=day)
-    # The one that was made the default last is the only one.
+    # Only the policy that became the default last is the default.
     for name in ("Evening", "Day"):
         given = {**body, "name": name, "default": True}
         call.done("POST", "/escalation_policies", status=201, json=given)
@@ -149,7 +149,7 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> None:
+def test_the_command_line_creates_policies_and_routes(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     me = alice(gatebell).username
     steps = ("--step", f"0s user:{me}", "--step", f"5m user:{bob.username}, user:{me}")
@@ -173,7 +173,7 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:
+def test_a_schedule_used_by_a_policy_cannot_be_deleted(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     made = gatebell.cli(
         *("schedules", "create", path, "--name", "primary", "--time-zone", "UTC"),

@@ -1,4 +1,4 @@
-"""Notification rules by page, by API and on the command line."""
+"""Notification rules on pages, in the API and on the command line."""
 
 import re
 from typing import Any
@@ -16,14 +16,14 @@ PAGE = "/-/user_settings/contacts"
 
 
 def contact(gatebell: LiveGatebell, person: Person, label: str) -> int:
-    """Give somebody a confirmed contact, as the operator does."""
+    """Create a confirmed contact for a user, as the operator does."""
     address = f"{label.lower()}.{person.username}@pager.example"
     given = ("--type", "email", "--address", address, "--label", label)
     number: int = gatebell.cli("contacts", "create", person.username, *given)["id"]
     return number
 
 
-def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGatebell) -> None:
+def test_rules_are_created_described_and_deleted_on_the_page(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     phone, mail = contact(gatebell, alice, "Phone"), contact(gatebell, alice, "E-mail")
     browser = open_browser(gatebell, alice)
@@ -136,13 +136,13 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
         "PUT", f"/{made['id']}", json={"contact_id": number}
     )
     assert _export(gatebell, alice) == [{**body, "only": _stored(hours)}]
-    # A contact takes its rules with it.
+    # Deletion of a contact deletes its rules.
     api_caller(gatebell, alice, f"/user/contacts/{phone}").done("DELETE", status=204)
     assert call.done("GET") == []
     with database_of(gatebell) as session:
         rows = session.query(AuditEvent).filter_by(user_id=_id(gatebell, alice)).all()
         kinds = [row.kind for row in rows if row.kind.startswith("contact_rule")]
-    # What changes nothing is no event.
+    # A request without a change writes no event.
     did = ("created", "created", "changed", "changed", "removed")
     assert kinds == [f"contact_rule.{each}" for each in did]
 

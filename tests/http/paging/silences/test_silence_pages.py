@@ -1,4 +1,4 @@
-"""The pages of silences: from an alert in two clicks, extended and ended."""
+"""The pages of silences: created from an alert in two clicks, extended and ended."""
 
 import re
 from datetime import timedelta
@@ -23,7 +23,7 @@ def browser(project: Project) -> requests.Session:
 
 
 def text_of(page: requests.Response) -> str:
-    """Return what a page says, without its tags."""
+    """Return the text of a page without its tags."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
 
 
@@ -59,9 +59,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
 
 
 @pytest.mark.long
-def test_a_preview_comes_before_anything_is_stored(
-    project: Project, browser: requests.Session
-) -> None:
+def test_a_preview_does_not_store_the_silence(project: Project, browser: requests.Session) -> None:
     project.endpoint.accepted(title="a", service="web")
     page = browser.get(f"{project.url}/silences/new")
     form = form_with(page, "matchers")
@@ -110,7 +108,9 @@ def test_a_silence_is_extended_and_ended_on_its_page(
 
 
 @pytest.mark.long
-def test_what_senders_wrote_is_only_text(project: Project, browser: requests.Session) -> None:
+def test_text_of_senders_is_escaped_on_pages_of_silences(
+    project: Project, browser: requests.Session
+) -> None:
     evil = '"><script>alert(1)</script>{{ 7*7 }}'
     project.endpoint.accepted(title=evil, service="a\\b\nc", **{evil: evil})
     page = browser.get(f"{project.url}/silences/new?alert=1")
@@ -148,7 +148,7 @@ def test_maintainers_change_flap_detection(project: Project, browser: requests.S
 
 
 @pytest.mark.long
-def test_an_alert_says_that_it_flaps_or_continues_another(
+def test_the_page_of_an_alert_shows_flapping_and_continuation(
     project: Project, browser: requests.Session
 ) -> None:
     def fire(**fields: str) -> int:
@@ -171,7 +171,7 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
     for _ in range(6):
         fire(end_time=now().isoformat())
         last = fire()
-    # What holds all pages back wins over what holds repeated ones back.
+    # A hold of all pages takes precedence over a hold of repeated pages.
     said = text_of(browser.get(f"{project.url}/alerts/{last}"))
     assert f"Continues alert #{first}" in said
     project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 0})
