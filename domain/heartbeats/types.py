@@ -60,9 +60,7 @@ _Kind = Annotated[str, one_of(*(each.value for each in PingKind))]
 class PingQuery(Query):
     """Parameters of a ping."""
 
-    rid: Text = Field(
-        default="", description="UUID of the run, for jobs whose runs can overlap."
-    )
+    rid: Text = Field(default="", description="UUID of the run, for jobs whose runs can overlap.")
 
 
 class HeartbeatQuery(PagedQuery):
@@ -125,9 +123,7 @@ class Heartbeat(Resource):
     environment: str | None
     state: HeartbeatState
     next_expected_at: Time | None
-    overdue_at: Time | None = Field(
-        description="Time at which an alert opens if no ping arrives."
-    )
+    overdue_at: Time | None = Field(description="Time at which an alert opens if no ping arrives.")
     pings_count: int
     last_ping_at: Time | None
     last_ping_kind: _Kind | None

@@ -104,8 +104,7 @@ OTHER_REDIRECT_URI = Reason(
     name="other_redirect_uri",
     title="Redirect URI mismatch",
     advice=(
-        "Send exactly the same redirect_uri in the token request as in the authorization "
-        "request."
+        "Send exactly the same redirect_uri in the token request as in the authorization request."
     ),
 )
 OUTSIDE_GROUPS = Reason(
@@ -155,8 +154,7 @@ TOO_MANY_GUESSES = Reason(
     name="too_many_guesses",
     title="Too many wrong passwords",
     advice=(
-        "Wait for the number of seconds in the Retry-After header, then ask for the password "
-        "again."
+        "Wait for the number of seconds in the Retry-After header, then ask for the password again."
     ),
 )
 UNREGISTERED_REDIRECT_URI = Reason(

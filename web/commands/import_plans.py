@@ -176,9 +176,7 @@ def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) 
         project = places.of_integrations if isinstance(holder, GroupView) else holder
         if project is None:
             entry.outcome = _Outcome.LEFT_OUT
-            entry.notes.append(
-                "Groups have no integrations. Use `--integrations GROUP/PROJECT`."
-            )
+            entry.notes.append("Groups have no integrations. Use `--integrations GROUP/PROJECT`.")
             continue
         entry.holder = project
         _import_integration(integration, project, entry)

@@ -68,9 +68,7 @@ def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
 def _next_step(seen: Rotation) -> str:
     newest, *others = seen.keyring.fingerprints
     ignorant = [
-        f"{host} needs {each}"
-        for each in (newest, *others)
-        for host in seen.hosts_without(each)
+        f"{host} needs {each}" for each in (newest, *others) for host in seen.hosts_without(each)
     ]
     writing = [name for each in others for name in seen.hosts_writing_with(each)]
     was_swapped = not seen.used.isdisjoint(others)
@@ -88,8 +86,10 @@ def _next_step(seen: Rotation) -> str:
         (any(seen.encrypted.values()), "Run `gatebell secrets reencrypt`."),
         (
             any(seen.hashed.values()),
-            "Keep SECRET_KEY_FALLBACKS. Without it, the credentials in hashed_with_older would "
-            "become invalid.",
+            (
+                "Keep SECRET_KEY_FALLBACKS. Without it, the credentials in hashed_with_older would "
+                "become invalid."
+            ),
         ),
     )
     done = "SECRET_KEY_FALLBACKS is no longer needed. Remove it on every host."

@@ -274,6 +274,4 @@ def _record_failure(
             extra={"event": "mail.attempt_failed", **fields},
         )
     else:
-        _log.error(
-            "Email delivery failed permanently.", extra={"event": "mail.failed", **fields}
-        )
+        _log.error("Email delivery failed permanently.", extra={"event": "mail.failed", **fields})

@@ -242,9 +242,7 @@ class Program:
             return {"problem": "this service acts on the sending host, so it is not supported"}
         service = self._service(url)
         if service is None:
-            return {
-                "problem": "Apprise cannot parse this URL; its documentation lists the formats"
-            }
+            return {"problem": "Apprise cannot parse this URL; its documentation lists the formats"}
         if len(service) > 1:
             return {"problem": "the URL has several targets: add each target separately"}
         problem = self._problem_of_files(service) or _problem_of(service)

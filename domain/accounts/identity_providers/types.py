@@ -166,9 +166,7 @@ class ConnectionTest(Resource):
     token_endpoint: str | None = None
     userinfo_endpoint: str | None = None
     jwks_uri: str | None = None
-    keys: int | None = Field(
-        default=None, description="Number of signing keys of the provider."
-    )
+    keys: int | None = Field(default=None, description="Number of signing keys of the provider.")
     names_itself: bool | None = Field(
         default=None,
         description="True if the responses of the provider contain its issuer (RFC 9207).",

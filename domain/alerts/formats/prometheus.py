@@ -342,8 +342,7 @@ class Prometheus(Format):
         "Prometheus."
     )
     api_url = ApiUrl(
-        help="Deprecated and no longer used. Any URL is accepted, such as "
-        f"{PLACEHOLDER_API_URL}.",
+        help=f"Deprecated and no longer used. Any URL is accepted, such as {PLACEHOLDER_API_URL}.",
         usual=PLACEHOLDER_API_URL,
     )
     has_markdown = True

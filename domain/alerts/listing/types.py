@@ -127,9 +127,7 @@ class Alert(Resource):
     )
     title: str
     severity: _Severity
-    raised_from: _Severity | None = Field(
-        description="Severity before the last report raised it."
-    )
+    raised_from: _Severity | None = Field(description="Severity before the last report raised it.")
     status: Status
     events: int = Field(description="Number of reports.")
     started_at: Time

@@ -245,9 +245,7 @@ def read_end(value: object, *, name: str) -> AlertEnd:
         return _NO_END
     time, guess = _reading(value)
     if time is None:
-        return AlertEnd(
-            None, f"{name} could not be read: {excerpt(value)}, so it is ignored."
-        )
+        return AlertEnd(None, f"{name} could not be read: {excerpt(value)}, so it is ignored.")
     if time == ZERO_TIME:
         return _NO_END
     return AlertEnd(time, _warning_on(guess, value, name))

@@ -96,9 +96,7 @@ class NewCover(Body):
 class CoverQuery(Query):
     """A cover to preview before it is created."""
 
-    user: Text = Field(
-        default="", description="User name of the user who would cover your shifts."
-    )
+    user: Text = Field(default="", description="User name of the user who would cover your shifts.")
     starts_at: GivenTime
     ends_at: GivenTime
     schedules: Numbers = ()

@@ -97,9 +97,7 @@ class NewSilence(Body):
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(
-            description="Length of the silence, such as `30m` or `2h`, instead of `ends_at`."
-        ),
+        Field(description="Length of the silence, such as `30m` or `2h`, instead of `ends_at`."),
     ] = None
 
     @model_validator(mode="before")

@@ -58,6 +58,4 @@ def test_a_length_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta
 def test_a_length_that_cannot_be_read_is_an_error_of_its_field() -> None:
     with pytest.raises(InvalidParametersError) as refused:
         read_body(_New, {"name": "a", "length": "soon"})
-    assert str(refused.value) == (
-        '`length` "soon" is not a duration. Use 30s, 5m, 1h30m or 2d.'
-    )
+    assert str(refused.value) == ('`length` "soon" is not a duration. Use 30s, 5m, 1h30m or 2d.')

@@ -170,9 +170,7 @@ def test_requests_go_on_while_nobody_reads_and_the_log_says_what_is_missing(
     written = sum(line.get("route") == "/healthz" for line in lines)
     assert written + missing[0]["dropped"] >= _MANY
     assert written < _MANY
-    assert any(
-        line.get("event") == "supervisor.process_exited" for line in lines + read_more(pipe)
-    )
+    assert any(line.get("event") == "supervisor.process_exited" for line in lines + read_more(pipe))
 
 
 def read_more(pipe: Pipe) -> list[dict[str, Any]]:

@@ -47,7 +47,9 @@ def test_an_incident_is_composed_from_its_first_alert(project: IncidentProject) 
 def test_the_api_explains_why_it_rejects_an_incident(project: IncidentProject) -> None:
     project.fire("a")
     project.api("POST", "/incidents", code=201, alerts=[1])
-    assert "The incident has no title." in refused(project, "POST", "/incidents", 400, severity="low")
+    assert "The incident has no title." in refused(
+        project, "POST", "/incidents", 400, severity="low"
+    )
     for code, said, json in (
         (400, "255", {"title": "x" * 256}),
         (400, "50,000", {"title": "x", "description": "y" * 50_001}),

@@ -163,9 +163,7 @@ def test_an_outage_is_one_line_and_no_traceback(
     with caplog.at_level(logging.INFO), Scheduler([job], settings):
         assert is_back.wait(PATIENCE)
     (told,) = [
-        each
-        for each in caplog.records
-        if vars(each).get("event") == "worker.database_unavailable"
+        each for each in caplog.records if vars(each).get("event") == "worker.database_unavailable"
     ]
     assert told.exc_info is None
 

@@ -145,9 +145,7 @@ def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
     }
     assert "Maintainer" in str(night.call("bob", "POST", "/swaps", json=swap, status=403))
     wrong = {**swap, "other_user": "bob"}
-    assert "bob has no shift" in str(
-        night.call("alice", "POST", "/swaps", json=wrong, status=400)
-    )
+    assert "bob has no shift" in str(night.call("alice", "POST", "/swaps", json=wrong, status=400))
     made = night.call("alice", "POST", "/swaps", json=swap, status=201)
     # Of the week that had begun, what was left was swapped.
     assert made["starts_at"] == wire(night.now)

@@ -185,9 +185,7 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
         team.do("acme/site", transfer_project, to_other)
     team.do("acme/site", delete_policy, own.id)
     route = team.do("acme/site", create_route, NewRoute(name="All", escalation_policy_id="Night"))
-    with pytest.raises(
-        ConflictError, match="route All uses the escalation policy Night of acme"
-    ):
+    with pytest.raises(ConflictError, match="route All uses the escalation policy Night of acme"):
         team.do("acme/site", transfer_project, to_other)
     team.do("acme/site", delete_route, route.id)
 

@@ -50,9 +50,7 @@ HEADERS: Mapping[str, dict[str, Any]] = {
     "RateLimit-Observed": _header(
         "Number of requests in the current window, including rejected requests.", **_WHOLE
     ),
-    "RateLimit-Remaining": _header(
-        "Number of remaining requests in the current window.", **_WHOLE
-    ),
+    "RateLimit-Remaining": _header("Number of remaining requests in the current window.", **_WHOLE),
     "RateLimit-Reset": _header("End of the current window, in seconds since 1970.", **_WHOLE),
     "Retry-After": _header("Number of seconds to wait before the next request.", **_WHOLE),
     "ETag": _header(

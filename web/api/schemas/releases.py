@@ -263,9 +263,7 @@ class ReleaseRehearsal(Resource):
 
     running: str = Field(description="Running release before the change.")
     release: str
-    breaks: int = Field(
-        description="Number of uses whose results are certain to change."
-    )
+    breaks: int = Field(description="Number of uses whose results are certain to change.")
     tokens_given_expiry: int = Field(
         description="Number of access tokens that had no expiry date and get one."
     )

@@ -1,5 +1,4 @@
-"""Tests that copied cookies end when users change their credentials, while their own browser stays.
-"""
+"""Tests that copied cookies end when users change their credentials, while their own browser stays."""
 
 from collections.abc import Callable
 

@@ -127,7 +127,10 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"matchers": WEB, "duration": "1h", "ends_at": "2030-01-01T00:00:00Z"}, "cannot be combined"),
     ({"matchers": WEB, "ends_at": "2020-01-01T00:00:00Z"}, "in the future"),
     ({"matchers": WEB, "duration": "1h", "starts_at": "soon"}, "a time like"),
-    ({"matchers": WEB, "duration": "1h", "starts_at": "2020-01-01T00:00:00Z"}, "between now and one year"),
+    (
+        {"matchers": WEB, "duration": "1h", "starts_at": "2020-01-01T00:00:00Z"},
+        "between now and one year",
+    ),
     ({"matchers": "", "duration": "1h"}, "matcher"),
     ({"matchers": [], "duration": "1h"}, "at least one matcher"),
     ({"matchers": 'a!="b"', "duration": "1h"}, "match every alert without"),
