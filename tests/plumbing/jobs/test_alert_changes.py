@@ -1,4 +1,4 @@
-"""Changes of alerts, told to those who follow them: in order, once, and whoever fails."""
+"""Tests that followers get the changes of alerts in order and once, in spite of failures."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class Project:
-    """A project whose incidents follow its alerts, and what was told of these."""
+    """Represents a project whose incidents follow its alerts, and the handled changes."""
 
     def __init__(self, app: Flask, settings: Settings) -> None:
         self.app, self.settings = app, settings
@@ -53,7 +53,7 @@ class Project:
             project_id = get_namespace("acme/shop", session=db.session()).project_id
         assert project_id is not None
         self.id = project_id
-        #: Kind and alert of each change that was handled, in order.
+        #: Kind and alert of each handled change, in order.
         self.told: list[tuple[str, int]] = []
         #: Alerts whose changes cannot be handled.
         self.broken: set[int] = set()
@@ -100,7 +100,7 @@ def project(app: Flask, settings: Settings) -> Project:
     return Project(app, settings)
 
 
-def test_nothing_is_kept_for_a_project_that_nobody_follows(project: Project) -> None:
+def test_no_changes_are_stored_for_a_project_without_followers(project: Project) -> None:
     project.send(webhook(item("a")))
     assert project.waiting() == 0
 
@@ -113,10 +113,10 @@ def test_nothing_is_kept_for_a_project_that_nobody_follows(project: Project) -> 
 
 
 @pytest.mark.long
-def test_each_change_is_told_once_and_in_order(project: Project) -> None:
+def test_each_change_is_handled_once_and_in_order(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b")))
-    project.send(webhook(item("a")))  # one more event changes nothing
+    project.send(webhook(item("a")))  # Another event of the alert is not a change.
     for status in ("acknowledged", "triggered", "ignored", "resolved"):
         project.set_status(1, status)
     project.send(webhook(item("b", status="resolved")))
@@ -133,7 +133,7 @@ def test_each_change_is_told_once_and_in_order(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_changes_come_together_after_a_transaction_with_room_for_more(project: Project) -> None:
+def test_changes_are_batched_after_a_transaction_that_was_not_full(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     handlers: dict[Follower, Handler] = {Follower.INCIDENTS: project.handle}
     project.send(webhook(item("a")))
@@ -151,16 +151,14 @@ def test_changes_come_together_after_a_transaction_with_room_for_more(project: P
     "resolved",
     [webhook(item("late", status="resolved")), b'{"title": "x", "end_time": "2026-01-01"}'],
 )
-def test_an_alert_that_is_stored_as_resolved_is_no_change(
-    project: Project, resolved: bytes
-) -> None:
+def test_an_alert_stored_as_resolved_is_not_a_change(project: Project, resolved: bytes) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(resolved, "prometheus" if b"alerts" in resolved else "http")
     assert project.waiting() == 0
 
 
 @pytest.mark.long
-def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
+def test_only_an_increase_of_the_severity_is_a_change(
     project: Project,
 ) -> None:
     project.follow(Follower.INCIDENTS)
@@ -172,16 +170,17 @@ def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
 
 
 @pytest.mark.long
-def test_each_follower_has_changes_of_its_own(project: Project) -> None:
+def test_each_follower_has_its_own_changes(project: Project) -> None:
     project.follow(Follower.INCIDENTS, Follower.WEBHOOKS)
     project.send(webhook(item("a")))
     project.run()
     assert [kind for kind, _ in project.told] == ["opened"]
-    assert project.waiting() == 1  # that of the webhooks, which have no handler here
+    # The change for the webhooks remains, since no handler runs here.
+    assert project.waiting() == 1
 
 
 @pytest.mark.long
-def test_a_change_that_fails_holds_up_its_own_alert_only(
+def test_a_failed_change_delays_only_its_own_alert(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     project.follow(Follower.INCIDENTS)
@@ -202,7 +201,7 @@ def test_a_change_that_fails_holds_up_its_own_alert_only(
 
     project.broken.clear()
     project.run()
-    assert project.waiting() == 2  # not before its pause is over
+    assert project.waiting() == 2  # The retry is not due yet.
     project.now += timedelta(seconds=2)
     project.run()
     assert [kind for kind, alert_id in project.told if alert_id == first] == [
@@ -214,7 +213,7 @@ def test_a_change_that_fails_holds_up_its_own_alert_only(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
+def test_two_workers_do_not_handle_changes_of_the_same_alert(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b")))
     project.set_status(1, "acknowledged")
@@ -234,10 +233,10 @@ def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
 
 
 class Storms(Escalated):
-    """Projects with alerts of which a follower is told, in transactions of 200 changes."""
+    """Represents projects with followed alerts; a transaction handles 200 changes."""
 
     def told(self) -> list[tuple[str, int]]:
-        """Let the changes be handled; return kind and alert of each, in order."""
+        """Handle all changes, and return the kind and alert of each change in order."""
         told: list[tuple[str, int]] = []
 
         def handle(changes: Sequence[Change], **_others: Any) -> None:
@@ -265,7 +264,7 @@ def storms(settings: Settings) -> Iterator[Storms]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_is_more_urgent_is_told_first(storms: Storms) -> None:
+def test_changes_of_more_severe_alerts_are_handled_first(storms: Storms) -> None:
     project_id = storms.followed("acme/storm")
     storms.alerts(450, severity=1, project_id=project_id)
     mild = storms.alert(severity=5, project_id=project_id)
@@ -284,14 +283,16 @@ def test_projects_take_turns(storms: Storms) -> None:
     quiet = [storms.followed(f"acme/quiet-{number}") for number in range(40)]
     alone = [storms.alert(project_id=project_id) for project_id in quiet]
     told = [alert_id for _, alert_id in storms.told()]
-    # Twenty projects have a place in a transaction, and the next ones in the next.
+    # A transaction has places for twenty projects, and the next transaction for the next ones.
     assert max(told.index(alert_id) for alert_id in alone) < 3 * 200
     assert len(told) == len(set(told)) == 940
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_alert_that_becomes_critical_takes_its_earlier_changes_along(storms: Storms) -> None:
+def test_earlier_changes_of_an_alert_that_becomes_critical_are_handled_first(
+    storms: Storms,
+) -> None:
     project_id = storms.followed("acme/storm")
     storms.alerts(700, severity=1, project_id=project_id)
     risen = storms.alert(severity=4, project_id=project_id)

@@ -1,4 +1,4 @@
-"""Whoever is assigned to an alert or an incident by somebody else is told by e-mail."""
+"""Tests of the email that a user gets after another user assigns an alert or an incident."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def assign(project: IncidentProject, iid: int, username: str, *, token: str = ""
 
 
 def told(project: IncidentProject) -> list[tuple[str, str, str]]:
-    """Write what is to be told, and return it."""
+    """Queue the messages of assignments, and return all queued messages."""
     queue_assignments(project.settings, clock=lambda: project.now)
     with project.app.app_context():
         rows = [
@@ -43,7 +43,7 @@ def told(project: IncidentProject) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.long
-def test_an_assignment_by_somebody_else_is_told_with_its_link(project: IncidentProject) -> None:
+def test_an_assignment_by_another_user_sends_an_email_with_a_link(project: IncidentProject) -> None:
     project.now_fire("Disk full", severity="high")
     assign(project, 1, "bob")
     ((to, subject, text),) = told(project)
@@ -51,7 +51,7 @@ def test_an_assignment_by_somebody_else_is_told_with_its_link(project: IncidentP
     assert "[high] Disk full (acme/shop #1), by @alice\n" in text
     assert "http://localhost/acme/shop/-/alerts/1\n" in text
     assert len(told(project)) == 1
-    # Bob knows what he takes himself.
+    # Bob gets no email about alerts that he assigned to himself.
     assign(project, 1, "-")
     assign(project, 1, "bob", token=project.token_of("bob"))
     assert len(told(project)) == 1
@@ -74,7 +74,9 @@ def test_many_assignments_are_one_message(project: IncidentProject) -> None:
     assert "[unknown] Slow (acme/shop #2)\nhttp://localhost/acme/shop/-/incidents/2" in to_alice[2]
 
 
-def test_what_was_taken_back_or_is_not_wanted_is_not_told(project: IncidentProject) -> None:
+def test_no_email_is_sent_for_a_removed_assignment_or_against_a_preference(
+    project: IncidentProject,
+) -> None:
     project.now_fire("a", "b")
     assign(project, 1, "bob")
     assign(project, 1, "-")
@@ -94,14 +96,14 @@ def test_what_was_taken_back_or_is_not_wanted_is_not_told(project: IncidentProje
     assert subject == "Assigned to you: x Bcc: evil (acme/shop #1)"
 
 
-def test_who_lost_the_access_meanwhile_is_not_told(project: IncidentProject) -> None:
+def test_no_email_is_sent_to_a_user_who_lost_access(project: IncidentProject) -> None:
     project.now_fire("a")
     assign(project, 1, "bob")
     operate(project.app, "members", "remove", PROJECT, "bob")
     assert told(project) == []
 
 
-def test_a_message_that_waits_for_the_mail_server_is_cancelled_without_access(
+def test_a_waiting_message_is_cancelled_if_the_user_lost_access(
     project: IncidentProject,
 ) -> None:
     project.now_fire("a")
@@ -121,7 +123,7 @@ def test_a_message_that_waits_for_the_mail_server_is_cancelled_without_access(
 
 
 @pytest.mark.long
-def test_without_a_mail_server_nothing_piles_up(project: IncidentProject) -> None:
+def test_without_a_mail_server_no_notices_accumulate(project: IncidentProject) -> None:
     project.now_fire("a")
     assign(project, 1, "bob")
     project.settings = replace(project.settings, mail_url="")
