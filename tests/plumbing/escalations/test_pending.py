@@ -1,4 +1,4 @@
-"""Escalations that a page holds for five seconds, in which they can be undone."""
+"""Tests of manual escalations that wait five seconds, during which they can be undone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.both_databases
 
 
 def by_page(shop: Escalated, act: Callable[..., Any], alert_id: int, person: Person) -> Any:
-    """Carry out an action as a person on a page."""
+    """Perform an action as a user of the web pages."""
     with shop.session() as session:
         source = EventSource(actor=Author(id=person.id, name=person.username))
         actor = Actor(means=Means.PAGE, id=person.id, name=person.username, source=source)
@@ -37,7 +37,7 @@ def by_page(shop: Escalated, act: Callable[..., Any], alert_id: int, person: Per
 
 
 def escalate_due(shop: Escalated) -> int:
-    """Do what the worker does when the five seconds are over."""
+    """Run the worker's job for pending escalations."""
     with PendingEscalations(shop.settings, clock=lambda: shop.now) as job:
         return job.run_due()
 
@@ -56,18 +56,18 @@ def is_pending(shop: Escalated) -> bool:
 
 @pytest.fixture
 def alert(shop: Escalated) -> int:
-    """An alert that has paged Alice; the next step pages Bob in half an hour."""
+    """Open an alert that has paged Alice; the next step pages Bob in half an hour."""
     shop.policy("0s user:alice", "30m user:bob")
     alert = shop.alert()
     shop.pass_time()
     return alert
 
 
-def test_the_next_step_is_taken_after_five_seconds_and_once(shop: Escalated, alert: int) -> None:
+def test_the_next_step_runs_once_after_five_seconds(shop: Escalated, alert: int) -> None:
     assert escalates_to(shop, alert) == "@bob"
     first = by_page(shop, pending.ask_to_escalate, alert, shop.alice)
     shop.pass_time(seconds=1)
-    again = by_page(shop, pending.ask_to_escalate, alert, shop.alice)  # a second tap
+    again = by_page(shop, pending.ask_to_escalate, alert, shop.alice)  # This is a second tap.
     assert again == first
     assert (first.by, escalate_due(shop)) == ("alice", 0)
     shop.pass_time(seconds=5)
@@ -79,7 +79,7 @@ def test_the_next_step_is_taken_after_five_seconds_and_once(shop: Escalated, ale
     assert escalates_to(shop, alert) == "@alice"
 
 
-def test_somebody_undoes_it_in_time(shop: Escalated, alert: int) -> None:
+def test_a_pending_escalation_can_be_undone_by_another_user(shop: Escalated, alert: int) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
     assert by_page(shop, pending.undo_escalation, alert, shop.bob) is True
     assert by_page(shop, pending.undo_escalation, alert, shop.bob) is False
@@ -89,7 +89,7 @@ def test_somebody_undoes_it_in_time(shop: Escalated, alert: int) -> None:
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def test_an_alert_that_was_acknowledged_meanwhile_is_not_escalated(
+def test_an_alert_that_is_acknowledged_during_the_wait_is_not_escalated(
     shop: Escalated, alert: int
 ) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
@@ -106,7 +106,7 @@ def test_an_alert_that_was_acknowledged_meanwhile_is_not_escalated(
     assert not is_pending(shop)
 
 
-def test_the_access_of_who_asked_is_checked_again(shop: Escalated, alert: int) -> None:
+def test_the_access_of_the_requesting_user_is_checked_again(shop: Escalated, alert: int) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
     with shop.session() as session:
         session.get_one(User, shop.alice.id).state = "blocked"
