@@ -1,4 +1,4 @@
-"""Programs of ours that are to end by themselves: as programs, and in the test's own process."""
+"""Helpers to run programs that end by themselves, in separate processes."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ PROGRAMS = {
 
 
 def run(live: LiveGatebell, program: str, **variables: str) -> Done:
-    """Start a program of ours that is to end by itself."""
+    """Run a program that ends by itself."""
     done = subprocess.run(
         [sys.executable, *PROGRAMS[program]],
         cwd=ROOT,

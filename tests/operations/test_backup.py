@@ -1,4 +1,4 @@
-"""A backup is made while the service works, and what was restored is checked to be the same."""
+"""Tests of backups of a running service, and of the checks after a restore."""
 
 import json
 import os
@@ -23,13 +23,13 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, Done, LiveGatebell, NewService
 
 _PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
-#: A service that does not run yet, of the kind of another one.
+#: Creates a stopped service with the same kind of database as another service.
 NewPlace = Callable[..., LiveGatebell]
 
 
 @contextmanager
 def alerts_coming(endpoint: Endpoint) -> Iterator[None]:
-    """Send alerts all the while."""
+    """Send alerts during the test."""
     enough = Event()
 
     def send() -> None:
@@ -64,7 +64,7 @@ def refusal(done: Done) -> str:
 
 @pytest.fixture(params=KINDS)
 def still(new_service: NewService, request: pytest.FixtureRequest) -> LiveGatebell:
-    """A service that does not run, with little in its database: what all tests share is large."""
+    """Return a stopped service with a small database; the shared database is large."""
     service = new_service(request.param)
     service.cli("groups", "create", "acme")
     return service
@@ -72,7 +72,7 @@ def still(new_service: NewService, request: pytest.FixtureRequest) -> LiveGatebe
 
 @pytest.fixture
 def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
-    """Makes places where nothing is yet."""
+    """Return a function that creates empty services."""
     kind = request.node.callspec.params.get("still") or request.node.callspec.params["gatebell"]
 
     def make(name: str, **settings: str) -> LiveGatebell:
@@ -84,7 +84,7 @@ def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
 
 
 @pytest.mark.long
-def test_what_was_restored_is_what_was_there_at_one_moment(
+def test_a_restored_backup_is_a_consistent_snapshot(
     gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     owner = make_user(gatebell)
@@ -98,17 +98,17 @@ def test_what_was_restored_is_what_was_there_at_one_moment(
 
     assert restored["restored"] is True
     assert (restored["rows"], restored["revision"]) == (made["rows"], made["revision"])
-    # Hashed with the secret key of that time.
+    # The token is hashed with the backup's secret key.
     found = place.app().test_client().get("/api/v4/user", headers={"PRIVATE-TOKEN": token.clear})
     assert found.json is not None
     assert found.json["username"] == owner.username
     assert place.cli("audit", "verify")["intact"] is True
-    # It works on: numbers of alerts and of rows go on where they were.
+    # The restored service works, and numbers of alerts and rows continue.
     assert place.cli("groups", "create", "after-the-restoration")["id"] > 0
 
 
 @pytest.mark.long
-def test_a_place_with_something_in_it_is_left_alone_unless_told(
+def test_a_target_that_is_not_empty_is_only_replaced_on_request(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     back_up(still, tmp_path / "backup")
@@ -129,9 +129,7 @@ def test_a_place_with_something_in_it_is_left_alone_unless_told(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
-    still: LiveGatebell, tmp_path: Path
-) -> None:
+def test_a_failed_backup_leaves_no_files(still: LiveGatebell, tmp_path: Path) -> None:
     place = tmp_path / "backup"
     failed = still.run_cli("backup", str(place), "--pg-dump", "/no/such/pg_dump")
     assert "/no/such/pg_dump cannot be run" in refusal(failed)
@@ -140,7 +138,7 @@ def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
 
 
 @pytest.mark.long
-def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
+def test_only_old_backups_of_this_installation_are_deleted(
     still: LiveGatebell, tmp_path: Path
 ) -> None:
     (tmp_path / "notes").mkdir()
@@ -163,7 +161,9 @@ def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_manifest_of_others_beside_it_ends_no_backup(still: LiveGatebell, tmp_path: Path) -> None:
+def test_an_invalid_manifest_in_the_folder_does_not_stop_a_backup(
+    still: LiveGatebell, tmp_path: Path
+) -> None:
     back_up(still, tmp_path / "1")
     shutil.copytree(tmp_path / "1", tmp_path / "odd")
     manifest = tmp_path / "odd" / "manifest.json"
@@ -174,7 +174,7 @@ def test_a_manifest_of_others_beside_it_ends_no_backup(still: LiveGatebell, tmp_
 
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o720, 0o702])
-def test_no_backup_is_written_where_others_could_put_links(
+def test_no_backup_is_written_to_a_folder_that_others_can_write_to(
     still: LiveGatebell, tmp_path: Path, mode: int
 ) -> None:
     place = tmp_path / "backup"
@@ -212,7 +212,7 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_what_differs_from_the_manifest_is_told(
+def test_differences_from_the_manifest_are_reported(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     backup = tmp_path / "backup"
@@ -228,9 +228,7 @@ def test_what_differs_from_the_manifest_is_told(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_restore_drill_of_the_documents_works_as_written(
-    still: LiveGatebell, tmp_path: Path
-) -> None:
+def test_the_documented_restore_drill_works(still: LiveGatebell, tmp_path: Path) -> None:
     text = (ROOT / "docs" / "backup-and-restore.md").read_text(encoding="utf-8")
     found = re.search(r"#+ Restore drill\n.*?```sh\n(.*?)```", text, re.DOTALL)
     assert found is not None
@@ -238,7 +236,7 @@ def test_the_restore_drill_of_the_documents_works_as_written(
     (tmp_path / "backups").mkdir()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "gatebell").symlink_to(ROOT / "scripts" / "gatebell")
-    # The drill names another instance; the database and the key are that one's own.
+    # The drill names another instance, which has its own database and key.
     environment = {
         name: value for name, value in still.environment.items() if name != "DATABASE_URL"
     } | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
@@ -256,7 +254,9 @@ def test_the_restore_drill_of_the_documents_works_as_written(
 
 
 @pytest.mark.long
-def test_nobody_else_reads_a_backup_whatever_the_umask(still: LiveGatebell, tmp_path: Path) -> None:
+def test_a_backup_is_readable_only_by_its_owner_with_any_umask(
+    still: LiveGatebell, tmp_path: Path
+) -> None:
     for umask in (0, 0o777):
         directory = tmp_path / f"below {umask:o}" / "backup"
         before = os.umask(umask)
