@@ -24,7 +24,7 @@ def shop(app: Flask) -> str:
     return "acme/shop"
 
 
-def refused(app: Flask, *arguments: str) -> dict[str, Any]:
+def failure(app: Flask, *arguments: str) -> dict[str, Any]:
     """Return the error of a command that fails."""
     done = app.test_cli_runner().invoke(args=arguments)
     assert done.exit_code in {1, 2}, done.output
@@ -43,7 +43,7 @@ def test_an_archived_project_rejects_changes_but_can_be_read(app: Flask, shop: s
         ("maintenance-windows", "create", shop, *WINDOW),
         ("integrations", "create", shop, "--type", "http"),
     ):
-        assert "is archived" in refused(app, *arguments)["error"], arguments
+        assert "is archived" in failure(app, *arguments)["error"], arguments
     assert operate(app, "silences", "show", shop, str(made["id"])) == made
 
 
@@ -102,12 +102,12 @@ def test_options_are_the_fields_of_the_body(app: Flask, shop: str) -> None:
     helped = app.test_cli_runner().invoke(args=("maintenance-windows", "create", "-h")).output
     assert "[default: UTC]" in helped
     assert "--per-page" not in app.test_cli_runner().invoke(args=("silences", "list", "-h")).output
-    assert "Missing option" in refused(app, "silences", "create", shop)["error"]
+    assert "Missing option" in failure(app, "silences", "create", shop)["error"]
     assert (
         "ends_at or duration"
-        in refused(app, "silences", "create", shop, *WEB, "--ends-at", "2030-01-01T00:00Z")["error"]
+        in failure(app, "silences", "create", shop, *WEB, "--ends-at", "2030-01-01T00:00Z")["error"]
     )
-    assert "is not one of" in refused(app, "silences", "list", shop, "--state", "odd")["error"]
+    assert "is not one of" in failure(app, "silences", "list", shop, "--state", "odd")["error"]
 
 
 def test_a_flag_can_be_on_off_or_unchanged(app: Flask, shop: str) -> None:

@@ -25,7 +25,7 @@ _COMPLETED = {
 }
 
 
-def said(app: Flask, *arguments: str) -> tuple[int, str, str]:
+def run_command(app: Flask, *arguments: str) -> tuple[int, str, str]:
     done = app.test_cli_runner().invoke(args=arguments)
     return done.exit_code, done.stdout, done.stderr
 
@@ -51,12 +51,12 @@ def test_the_program_works_from_any_directory_with_relative_file_names(
 
 
 def test_the_help_lists_only_own_commands_and_the_version_is_printed(app: Flask) -> None:
-    status, listed, _ = said(app, "--help")
+    status, listed, _ = run_command(app, "--help")
     assert status == 0
     assert not {"routes", "run", "shell", "limiter"} & {
         line.split()[0] for line in listed.splitlines() if line.startswith("  ")
     }
-    assert said(app, "--version")[1].startswith("Gatebell 0.")
+    assert run_command(app, "--version")[1].startswith("Gatebell 0.")
 
 
 def commands_of(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
@@ -71,7 +71,7 @@ def commands_of(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
 @pytest.mark.long
 def test_each_command_has_help(app: Flask) -> None:
     for words in commands_of(gatebell):
-        status, told, wrong = said(app, *words, "--help")
+        status, told, wrong = run_command(app, *words, "--help")
         assert (status, wrong) == (0, ""), words
         assert told.startswith(f"Usage: gatebell {' '.join(words)}"), words
 
@@ -83,7 +83,7 @@ def test_errors_of_arguments_are_one_json_object(app: Flask) -> None:
         (("tokens", "list", "alice", "--all"), "No such option '--all'.", "gatebell tokens list"),
         (("prune", "--output", "xml"), "'xml' is not one of", "gatebell prune"),
     ):
-        status, out, told = said(app, *arguments)
+        status, out, told = run_command(app, *arguments)
         assert (status, out) == (2, "")
         refused = json.loads(told)
         assert sentence in refused["error"]
@@ -108,7 +108,7 @@ def test_a_table_is_aligned_and_contains_no_control_characters(app: Flask) -> No
         app, "users", "create", "alice", "--email", "a@example.org", "--display-name", "愛\u202e"
     )
     operate(app, "users", "create", "bob", "--email", "bob@example.org", "--display-name", "Bob")
-    status, shown, _ = said(app, "users", "list", "--output", "table")
+    status, shown, _ = run_command(app, "users", "list", "--output", "table")
     assert status == 0
     assert "\u202e" not in shown
     header, bob, alice, *_ = [
@@ -118,7 +118,7 @@ def test_a_table_is_aligned_and_contains_no_control_characters(app: Flask) -> No
     assert bob.index("bob") == header.index("USERNAME") == alice.index("alice")
     assert "愛\\u202e" in alice
     # The option can also precede the command.
-    assert said(app, "--output", "table", "users", "list")[1] == shown
+    assert run_command(app, "--output", "table", "users", "list")[1] == shown
 
 
 @pytest.mark.long
@@ -146,7 +146,7 @@ def test_shells_complete_commands_with_the_script(tmp_path: Path, shell: str) ->
 
 def test_zsh_accepts_the_script(app: Flask) -> None:
     program = shutil.which("zsh")
-    script = said(app, "completion", "zsh")[1]
+    script = run_command(app, "completion", "zsh")[1]
     assert script.strip().startswith("#compdef gatebell")
     if program is None:
         pytest.skip("zsh is not installed")

@@ -66,7 +66,7 @@ def test_tokens_that_get_an_expiry_are_counted(gatebell: LiveGatebell) -> None:
         assert token["expires_at"] is not None
 
 
-def asked(done: Done | subprocess.CompletedProcess[str]) -> bool:
+def asks_for_confirmation(done: Done | subprocess.CompletedProcess[str]) -> bool:
     """Return whether a confirmation was requested, and check that the breaks were shown."""
     assert "From release 18.0 back to 17.0: " in done.stderr
     return "Change the running release to 17.0? [y/N]" in done.stderr
@@ -91,7 +91,7 @@ def test_a_user_at_a_terminal_has_to_confirm(gatebell: LiveGatebell) -> None:
         os.close(theirs)
         os.close(ours)
     assert done.returncode == 1, done.stderr
-    assert asked(done)
+    assert asks_for_confirmation(done)
     assert stored_settings(gatebell) == {}
 
 
@@ -102,5 +102,5 @@ def test_a_confirmation_is_requested_once_or_skipped_by_an_option(
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
     done = gatebell.run_cli(*SET_RELEASE, *more, stdin="y\n")
     assert done.returncode == 0, done.stderr
-    assert asked(done) is (not more)
+    assert asks_for_confirmation(done) is (not more)
     assert stored_settings(gatebell) == {"release": "17.0"}

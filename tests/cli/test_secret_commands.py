@@ -36,7 +36,7 @@ def host(settings: Settings, make_app: Callable[[Settings], Flask]) -> Make:
     return make
 
 
-def see(app: Flask, name: str, *keys: str) -> None:
+def report_host(app: Flask, name: str, *keys: str) -> None:
     """Record a host with its keys."""
     moment = system_clock()
     sighting = HostReport(
@@ -136,21 +136,21 @@ def test_readiness_fails_if_other_hosts_use_an_unknown_key(host: Make) -> None:
 def test_the_status_shows_the_next_safe_step_of_a_rotation(host: Make) -> None:
     app = host(OLD)
     made(app)
-    see(app, "one web", OLD)
-    see(app, "other web", OLD)
+    report_host(app, "one web", OLD)
+    report_host(app, "other web", OLD)
     assert next_step(app).startswith("There is one key.")
 
     app = host(OLD, NEW)
-    see(app, "one web", OLD, NEW)
+    report_host(app, "one web", OLD, NEW)
     assert next_step(app).startswith("Wait until every host has every key: other web needs ")
-    see(app, "other web", OLD, NEW)
+    report_host(app, "other web", OLD, NEW)
     assert next_step(app).startswith("Every host has every key. Swap")
 
     app = host(NEW, OLD)
     operate(app, "groups", "create", "second")
-    see(app, "one web", NEW, OLD)
+    report_host(app, "one web", NEW, OLD)
     assert next_step(app).startswith("Wait until these hosts write with ")
-    see(app, "other web", NEW, OLD)
+    report_host(app, "other web", NEW, OLD)
     assert next_step(app) == "Run `gatebell secrets reencrypt`."
     assert operate(app, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 1
     assert next_step(app).startswith("Keep SECRET_KEY_FALLBACKS")
@@ -215,7 +215,7 @@ def test_reencryption_keeps_integration_keys(host: Make) -> None:
 
 def test_reencryption_is_rejected_while_a_host_does_not_have_the_new_key(host: Make) -> None:
     app = host(NEW, OLD)
-    see(app, "other web", OLD)
+    report_host(app, "other web", OLD)
     done = app.test_cli_runner().invoke(args=["secrets", "reencrypt"])
     assert done.exit_code == 1
     assert "other web" in json.loads(done.stderr)["error"]

@@ -40,7 +40,7 @@ def trickled_after_expect(endpoint: Endpoint) -> bytes:
     return head(endpoint, "Content-Length: 900000", "Expect: 100-continue") + b'{"title": "'
 
 
-def trickled_after_refusal(endpoint: Endpoint) -> bytes:
+def trickled_after_rejection(endpoint: Endpoint) -> bytes:
     """Return the beginning of a body that is too large."""
     return head(endpoint, "Content-Length: 9000000") + b'{"title": "'
 
@@ -54,7 +54,7 @@ KINDS: dict[str, Callable[[Endpoint], bytes]] = {
     "length": trickled_length,
     "chunked": trickled_chunks,
     "expect": trickled_after_expect,
-    "refused": trickled_after_refusal,
+    "refused": trickled_after_rejection,
     "head": trickled_head,
 }
 

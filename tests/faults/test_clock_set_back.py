@@ -63,8 +63,8 @@ def test_critical_alerts_page_immediately_after_the_clock_is_set_back(
         moved.write_text("0")
         for number in range(3):
             endpoint.accepted(title=f"After {number}", severity="critical")
-        wait_until(lambda: "After 2" in _told(mailbox), seconds=50)
-        assert all(f"After {number}" in _told(mailbox) for number in range(3))
+        wait_until(lambda: "After 2" in _message_texts(mailbox), seconds=50)
+        assert all(f"After {number}" in _message_texts(mailbox) for number in range(3))
         assert {alert.status for alert in alerts_of(live, endpoint.project)} == {"triggered"}
         http = live.http()
         wait_until(
@@ -76,5 +76,5 @@ def test_critical_alerts_page_immediately_after_the_clock_is_set_back(
         assert "gatebell_times_ahead_of_clock 0.0" in metrics
 
 
-def _told(mailbox: Mailbox) -> str:
+def _message_texts(mailbox: Mailbox) -> str:
     return "\n".join(f"{each['Subject']}\n{each.get_content()}" for each in mailbox.messages)

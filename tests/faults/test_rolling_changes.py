@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.account import KEPT, Account
 from tests.faults.balancer import Balancer, Record, clients_at_work
-from tests.operations.programs import say
+from tests.operations.programs import execute_statements
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import ROOT, LiveGatebell
 from web.database.schema import newest_known_revision
@@ -183,7 +183,7 @@ def test_a_former_release_cannot_start_after_an_incompatible_migration(
     tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
     with two_hosts(new_postgres(), tmp_path, tomorrow) as balancer:
         one = balancer.hosts[0]
-        say(settings_of(one), "UPDATE schema_support SET oldest_revision = '9000'")
+        execute_statements(settings_of(one), "UPDATE schema_support SET oldest_revision = '9000'")
         one.stop()
         one.code = ROOT
         with pytest.raises(AssertionError, match="a newer release has migrated"):

@@ -68,14 +68,14 @@ def test_connections_in_the_queue_are_answered(busy: LiveGatebell) -> None:
         for number, client in enumerate(waiting):
             client.socket.sendall(webhook_of(endpoint, f"in the queue {number}"))
         os.kill(busy.pid, signal.SIGTERM)
-        wait_until(lambda: is_told_to_stop(worker))
+        wait_until(lambda: has_pending_sigterm(worker))
         os.kill(worker, signal.SIGCONT)
         answers = [client.answer() for client in waiting]
         assert [answer.status for answer in answers] == [200] * QUEUE
         assert {answer.headers["connection"] for answer in answers} == {"close"}
 
 
-def is_told_to_stop(pid: int) -> bool:
+def has_pending_sigterm(pid: int) -> bool:
     """Return whether a stopped process has a pending SIGTERM."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     pending = int(status.partition("ShdPnd:")[2].split()[0], 16)

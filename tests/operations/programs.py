@@ -31,7 +31,7 @@ def run(live: LiveGatebell, program: str, **variables: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def say(settings: Settings, *statements: str) -> None:
+def execute_statements(settings: Settings, *statements: str) -> None:
     """Execute statements in the database of a service."""
     engine = open_engine(settings)
     with engine.begin() as connection:

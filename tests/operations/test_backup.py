@@ -56,7 +56,7 @@ def restore(place: LiveGatebell, directory: Path, *options: str) -> Done:
     return place.run_cli("restore", str(directory), "--pg-restore", program, *options)
 
 
-def refusal(done: Done) -> str:
+def error_of(done: Done) -> str:
     assert done.returncode == 1, done.stdout
     told = json.loads(done.stderr)
     return str(told["error"])
@@ -112,13 +112,13 @@ def test_a_target_that_is_not_empty_is_only_replaced_on_request(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     back_up(still, tmp_path / "backup")
-    assert "is not empty" in refusal(still.run_cli("backup", str(tmp_path / "backup")))
+    assert "is not empty" in error_of(still.run_cli("backup", str(tmp_path / "backup")))
     place = new_place("used")
     assert restore(place, tmp_path / "backup", "--dry-run").returncode == 0
     assert restore(place, tmp_path / "backup").returncode == 0
     mine = place.cli("groups", "create", "only-here")
 
-    assert "is not empty" in refusal(restore(place, tmp_path / "backup"))
+    assert "is not empty" in error_of(restore(place, tmp_path / "backup"))
     assert place.run_cli("groups", "create", "only-here").returncode == 1
     replaced = json.loads(restore(place, tmp_path / "backup", "--replace").stdout)
 
@@ -132,7 +132,7 @@ def test_a_target_that_is_not_empty_is_only_replaced_on_request(
 def test_a_failed_backup_leaves_no_files(still: LiveGatebell, tmp_path: Path) -> None:
     place = tmp_path / "backup"
     failed = still.run_cli("backup", str(place), "--pg-dump", "/no/such/pg_dump")
-    assert "/no/such/pg_dump cannot be run" in refusal(failed)
+    assert "/no/such/pg_dump cannot be run" in error_of(failed)
     assert list(place.iterdir()) == []
     assert back_up(still, place)["files"] > 0
 
@@ -180,14 +180,14 @@ def test_no_backup_is_written_to_a_folder_that_others_can_write_to(
     place = tmp_path / "backup"
     place.mkdir()
     place.chmod(mode)
-    assert "Other users can write to" in refusal(still.run_cli("backup", str(place)))
+    assert "Other users can write to" in error_of(still.run_cli("backup", str(place)))
     assert list(place.iterdir()) == []
 
 
 @pytest.mark.long
 def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Path) -> None:
     back_up(gatebell, tmp_path / "backup")
-    told = refusal(restore(gatebell, tmp_path / "backup", "--replace"))
+    told = error_of(restore(gatebell, tmp_path / "backup", "--replace"))
     assert "The service may be running" in told
 
 
@@ -198,16 +198,16 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     backup = tmp_path / "backup"
     back_up(still, backup)
     place = new_place("stranger", SECRET_KEY="a key that this database has never seen, at all")
-    assert "Set SECRET_KEY to the key that was used then" in refusal(restore(place, backup))
+    assert "Set SECRET_KEY to the key that was used then" in error_of(restore(place, backup))
 
     (dump,) = (file for file in backup.iterdir() if file.name.startswith("gatebell."))
     with dump.open("r+b") as file:
         file.seek(4_000)
         file.write(b"somebody was here")
     place = new_place("damaged")
-    assert f"{dump.name} has changed" in refusal(restore(place, backup))
+    assert f"{dump.name} has changed" in error_of(restore(place, backup))
     (backup / "manifest.json").unlink()
-    assert "is not complete" in refusal(restore(place, backup))
+    assert "is not complete" in error_of(restore(place, backup))
 
 
 @pytest.mark.long
@@ -221,7 +221,7 @@ def test_differences_from_the_manifest_are_reported(
     manifest["contents"]["rows"]["users"] += 1
     manifest["contents"]["audit_head"] = f"9:{'0' * 64}"
     (backup / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    told = refusal(restore(new_place("other"), backup))
+    told = error_of(restore(new_place("other"), backup))
     assert re.search(r"users has \d+ rows? instead of \d+ rows?", told)
     assert "The audit log ends with the seal" in told
 

@@ -62,7 +62,7 @@ def test_the_demonstration_has_content_on_every_page(
     assert Memory.read(settings) == memory
     with pytest.raises(NotEmptyError, match="9 accounts and 2 groups"):
         check_is_empty(settings)
-    assert_it_is_believable(settings)
+    assert_data_is_varied(settings)
     app = make_app(settings)
     for person in PEOPLE:
         browser = signed_in(app, person.username, memory.password)
@@ -73,7 +73,7 @@ def test_the_demonstration_has_content_on_every_page(
                 assert browser.get(path).status_code == 200, (person, path)
 
 
-def assert_it_is_believable(settings: Settings) -> None:
+def assert_data_is_varied(settings: Settings) -> None:
     """Check that the data contains many states, such as open and closed alerts."""
     engine = open_engine(settings)
     with Session(engine) as session:

@@ -107,7 +107,7 @@ _LONG = ("a command for accounts", "the worker")
     "name",
     [pytest.param(name, marks=[pytest.mark.long] if name in _LONG else []) for name in _KINDS],
 )
-def test_a_process_loads_only_what_it_uses(name: str, tmp_path: Path) -> None:
+def test_a_process_loads_only_necessary_modules(name: str, tmp_path: Path) -> None:
     kind, listed = _KINDS[name], tmp_path / "modules.json"
     done = subprocess.run(
         [sys.executable, "-c", f"PATH = {str(listed)!r}\n{_LISTING}\n{kind.code}"],

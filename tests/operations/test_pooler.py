@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from tests.operations.conftest import RunHere
-from tests.operations.programs import say
+from tests.operations.programs import execute_statements
 from tests.support.accounts.people import make_application, make_project, make_user, sign_in
 from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
@@ -191,31 +191,33 @@ def test_unsupported_settings_of_a_transaction_pooler_are_reported_with_a_remedy
     with running_pgbouncer(direct) as pooler:
         live = LiveGatebell(instance_path=tmp_path, database_url=pooler.url)
 
-        def refusal(program: str, **variables: str) -> str:
+        def error_of(program: str, **variables: str) -> str:
             done = run_here(live, program, **variables)
             assert done.returncode != 0
             assert "Traceback" not in done.stderr
             return done.stderr
 
-        assert "Set DATABASE_POOLER=transaction" in refusal("make run")
+        assert "Set DATABASE_POOLER=transaction" in error_of("make run")
         # The web server and the worker run this check; the tests of a wrong key show that they call
         # it.
         with pytest.raises(CannotStartError, match="Set DATABASE_POOLER=transaction"):
             check_if_available(read_settings(live.environment))
         declared = {"DATABASE_POOLER": "transaction"}
-        undone = refusal("make run", **declared)
+        undone = error_of("make run", **declared)
         assert "start with statement_timeout=0 and timezone=" in undone
         assert "`make migrate` as postgres with DATABASE_POOLER=transaction" in undone
-        assert "an address of Postgres itself" in refusal("make migrate", **declared)
+        assert "an address of Postgres itself" in error_of("make migrate", **declared)
         assert run_here(live, "make migrate", DATABASE_URL=direct, **declared).returncode == 0
         pooler.asked("RECONNECT")
         prepare(through(pooler.url, tmp_path))
         check_if_available(through(pooler.url, tmp_path))
         # A timeout below the role's setting has to be configured in PostgreSQL first.
-        hasty = refusal("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
+        hasty = error_of("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
         assert "start with statement_timeout=15000" in hasty
-        say(through(direct, tmp_path), "UPDATE alembic_version SET version_num = '0051'")
-        older = refusal("make run", **declared)
+        execute_statements(
+            through(direct, tmp_path), "UPDATE alembic_version SET version_num = '0051'"
+        )
+        older = error_of("make run", **declared)
         assert "an older schema" in older
         assert "`make migrate` with an address of Postgres itself" in older
 

@@ -52,7 +52,7 @@ def roles(postgres: Postgres, tmp_path: Path) -> Iterator[Roles]:
         postgres.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
-def refusal(url: str, statement: LiteralString) -> str:
+def error_of(url: str, statement: LiteralString) -> str:
     """Return the error of PostgreSQL for a statement of a role."""
     address = make_url(url).render_as_string(hide_password=False)
     with psycopg.connect(address) as connection, pytest.raises(psycopg.Error) as refused:
@@ -93,8 +93,8 @@ def test_the_service_works_with_a_role_that_owns_nothing(
         assert live.stop() == 0, live.log_text()
     assert "permission denied" not in live.log_text()
     assert '"event":"supervisor.' not in live.log_text()
-    assert "permission denied" in refusal(roles.service, "CREATE TABLE public.mine (id int)")
-    assert "must be owner" in refusal(roles.service, "DROP TABLE users")
-    assert "must be owner" in refusal(
+    assert "permission denied" in error_of(roles.service, "CREATE TABLE public.mine (id int)")
+    assert "must be owner" in error_of(roles.service, "DROP TABLE users")
+    assert "must be owner" in error_of(
         roles.service, "DROP TRIGGER alert_numbers_keep ON alert_counters"
     )

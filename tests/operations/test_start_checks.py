@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from tests.operations.conftest import RunHere
-from tests.operations.programs import run, say
+from tests.operations.programs import execute_statements, run
 from tests.support.service.live import Done, LiveGatebell
 from web.database.schema import IncompatibleSchemaError, migrate
 from web.database.start_checks import check_if_available
@@ -86,7 +86,7 @@ def test_a_missing_sqlite_folder_is_reported_in_a_sentence(settings: Settings) -
 def test_a_newer_compatible_schema_is_accepted_with_a_warning(
     settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
 ) -> None:
-    say(
+    execute_statements(
         settings,
         "CREATE TABLE of_tomorrow (id INTEGER PRIMARY KEY)",
         "ALTER TABLE users ADD COLUMN of_tomorrow INTEGER",
@@ -103,7 +103,7 @@ def test_a_newer_compatible_schema_is_accepted_with_a_warning(
 def test_a_newer_incompatible_schema_is_rejected_with_a_sentence(
     live: LiveGatebell, settings: Settings, run_here: RunHere
 ) -> None:
-    say(
+    execute_statements(
         settings,
         "UPDATE alembic_version SET version_num = '9999'",
         "UPDATE schema_support SET oldest_revision = '9998'",
@@ -124,9 +124,9 @@ def test_readiness_fails_after_an_incompatible_migration_of_a_newer_release(
 ) -> None:
     client = app.test_client()
     assert client.get("/readyz").status_code == 200
-    say(settings, "UPDATE alembic_version SET version_num = '9999'")
+    execute_statements(settings, "UPDATE alembic_version SET version_num = '9999'")
     assert client.get("/readyz").status_code == 200
-    say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
+    execute_statements(settings, "UPDATE schema_support SET oldest_revision = '9998'")
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json) == (
         503,
@@ -138,9 +138,9 @@ def test_readiness_fails_after_an_incompatible_migration_of_a_newer_release(
 def test_make_migrate_does_not_change_a_newer_schema(
     settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
-    say(settings, "UPDATE alembic_version SET version_num = '9999'")
+    execute_statements(settings, "UPDATE alembic_version SET version_num = '9999'")
     migrate(settings)
-    say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
+    execute_statements(settings, "UPDATE schema_support SET oldest_revision = '9998'")
     with pytest.raises(IncompatibleSchemaError):
         migrate(settings)
     done = run_here(live, "make migrate")
@@ -152,7 +152,7 @@ def test_make_migrate_does_not_change_a_newer_schema(
 def test_a_schema_older_than_release_0_1_0_is_rejected_with_a_remedy(
     app: Flask, settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
-    say(settings, "UPDATE alembic_version SET version_num = '0042'")
+    execute_statements(settings, "UPDATE alembic_version SET version_num = '0042'")
     with pytest.raises(CannotStartError, match="at migration 0042, but this release only upgrades"):
         check_if_available(settings)
     for program in ("make run", "make migrate"):

@@ -55,7 +55,9 @@ def test_only_one_concurrent_request_creates_a_user(gatebell: LiveGatebell) -> N
         assert_one_winner([send] * PARALLEL)
 
 
-def wish(gatebell: LiveGatebell, person: Person, email: str) -> Callable[[], requests.Response]:
+def prepare_confirmation(
+    gatebell: LiveGatebell, person: Person, email: str
+) -> Callable[[], requests.Response]:
     """Request an address as a user, and return a function that confirms it as an administrator."""
     browser = signed_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
@@ -71,5 +73,5 @@ def test_only_one_concurrent_request_gets_an_email_address(gatebell: LiveGatebel
     people = [make_user(gatebell, name="wisher") for _ in range(PARALLEL)]
     for _ in range(ROUNDS):
         email = f"{unique('wanted')}@people.example"
-        answers = together([wish(gatebell, person, email) for person in people])
+        answers = together([prepare_confirmation(gatebell, person, email) for person in people])
         assert Counter(each.status_code for each in answers) == {302: 1, 409: PARALLEL - 1}

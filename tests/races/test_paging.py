@@ -71,7 +71,7 @@ def before(words: tuple[str, ...], act: Callable[[], None]) -> Iterator[None]:
     event.remove(Engine, "before_cursor_execute", listen)
 
 
-class Beside:
+class ConcurrentAction:
     """Runs a function in a separate thread, which starts before a statement of this thread."""
 
     def __init__(
@@ -178,7 +178,7 @@ def test_a_policy_is_deleted_while_a_worker_locks_its_turns(shop: Escalated, mom
     alert = shop.alert()
     words = _BEFORE_TURNS if moment == "before" else ("INSERT INTO escalation_pages",)
     # After this statement, the deletion waits for the worker.
-    with Beside(delete, words=words, patience=30 if moment == "before" else 1):
+    with ConcurrentAction(delete, words=words, patience=30 if moment == "before" else 1):
         shop.follow()
     assert shop.paged(alert)[:1] == [("alice", 1, 1)]
     shop.pass_time(minutes=1)
@@ -198,11 +198,11 @@ def test_an_alert_ends_while_its_page_outcome_is_processed(
     shop.run()
     shop.resolve([alert])
 
-    def hear() -> None:
+    def process_outcomes() -> None:
         with shop.session() as session:
             hear_of_pages(session=session, now=shop.now)
 
-    with Beside(hear, words=("SELECT page_recipients.id",), patience=2):
+    with ConcurrentAction(process_outcomes, words=("SELECT page_recipients.id",), patience=2):
         shop.follow()
     assert shop.escalation(alert).state == "stopped"
     page, follow_up = shop.rows(Page)
@@ -232,7 +232,7 @@ def test_an_incident_is_acknowledged_while_a_worker_sends_its_pages(
                 by = Actor(id=shop.alice.id, name="alice")
                 change_status(incident, "acknowledged", by=by, session=session, now=shop.now)
 
-        with Beside(acknowledge, patience=0.5, skipped=2 * number):
+        with ConcurrentAction(acknowledge, patience=0.5, skipped=2 * number):
             shop.run()
         shop.run_for(35)
         texts = texts_to(mailbox, "bob")

@@ -29,7 +29,7 @@ def change(gatebell: LiveGatebell, browser: requests.Session, person: Person, ne
     return partial(submit, browser, page, form, **given)
 
 
-def is_let_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
+def can_sign_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
     browser = gatebell.http()
     page = browser.get(f"{gatebell.url}/users/sign_in")
     form = form_with(page, "password")
@@ -54,9 +54,9 @@ def test_only_one_concurrent_password_change_succeeds(
         # The other browsers are signed out, get an error, or have sent a wrong password.
         assert {answer.status_code for answer in answers} <= {302, 409, 422}
         stays = [is_signed_in(gatebell, browser) for browser in browsers]
-        works = [is_let_in(gatebell, person, each) for each in new]
+        works = [can_sign_in(gatebell, person, each) for each in new]
         assert works == stays
-        assert not is_let_in(gatebell, person, person.password)
+        assert not can_sign_in(gatebell, person, person.password)
         assert sum(stays) == 1
 
 
@@ -80,4 +80,4 @@ def test_an_administrator_s_reset_wins_against_a_concurrent_change(
         assert done.status_code == 302
         assert changed.status_code in {302, 409, 422}
         assert not is_signed_in(gatebell, thief)
-        assert not is_let_in(gatebell, person, new)
+        assert not can_sign_in(gatebell, person, new)

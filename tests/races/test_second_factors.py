@@ -115,13 +115,13 @@ def renew(gatebell: LiveGatebell, person: Person, browsers: list[requests.Sessio
     assert {answer.status_code for answer in answers} <= {302, 409}
 
 
-def told_codes(gatebell: LiveGatebell, browser: requests.Session) -> list[str]:
+def shown_codes(gatebell: LiveGatebell, browser: requests.Session) -> list[str]:
     """Return the codes on the page after the renewal."""
     sheet = form_with(browser.get(f"{gatebell.url}{CODES}"), "code").filled()
     return [text for name, text in sheet if name == "code"]
 
 
-def is_let_in(gatebell: LiveGatebell, person: Person, code: str) -> bool:
+def can_sign_in(gatebell: LiveGatebell, person: Person, code: str) -> bool:
     return give_code(*give_password(gatebell, person), code).status_code == 302
 
 
@@ -137,8 +137,8 @@ def test_only_one_concurrent_renewal_shows_valid_codes(
         give_code(browser, page, code)
         browsers.append(browser)
     renew(gatebell, charlie, browsers)
-    codes = [told_codes(gatebell, browser)[0] for browser in browsers]
-    assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
+    codes = [shown_codes(gatebell, browser)[0] for browser in browsers]
+    assert sum(can_sign_in(gatebell, charlie, code) for code in codes) == 1
 
 
 @pytest.mark.long
@@ -161,8 +161,8 @@ def test_only_one_renewal_of_the_same_codes_shows_valid_codes(
         wait_until(lambda: waiting_statements(gatebell) == len(browsers), "all wait")
         other.rollback()
         renewed.result()
-    codes = [told_codes(gatebell, browser)[0] for browser in browsers]
-    assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
+    codes = [shown_codes(gatebell, browser)[0] for browser in browsers]
+    assert sum(can_sign_in(gatebell, charlie, code) for code in codes) == 1
 
 
 def waiting_statements(gatebell: LiveGatebell) -> int:
@@ -183,5 +183,5 @@ def test_only_one_copy_of_a_cookie_stays_signed_in_after_concurrent_renewals(
     copies = [with_cookie(gatebell, browser.cookies[COOKIE]) for _ in range(4)]
     renew(gatebell, charlie, copies)
     (left,) = [copy for copy in (browser, *copies) if is_signed_in(gatebell, copy)]
-    assert is_let_in(gatebell, charlie, told_codes(gatebell, left)[0])
-    assert not is_let_in(gatebell, charlie, first[1])
+    assert can_sign_in(gatebell, charlie, shown_codes(gatebell, left)[0])
+    assert not can_sign_in(gatebell, charlie, first[1])

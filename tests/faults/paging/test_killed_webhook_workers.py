@@ -87,7 +87,7 @@ def test_each_event_arrives_signed_and_in_order(
         for path in PATHS:
             url = receiver.url.replace("/events", path)
             holding.secrets[path] = shop.add(url).secret
-        happen(shop, alerts)
+        change_alerts(shop, alerts)
         for _ in range(kills):
             holding.hold_after(len(PATHS) * alerts * len(STORY) // (kills + 1))
             with running_worker(service) as worker:
@@ -113,7 +113,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
         settings = read_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
         holding.secrets["/events"] = shop.add(receiver.url).secret
-        happen(shop, 1)
+        change_alerts(shop, 1)
         holding.hold_after(1)
         with running_worker(service) as worker:
             holding.wait()
@@ -127,7 +127,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
     assert [each.type for each in holding.came] == STORY
 
 
-def happen(shop: Webhooks, alerts: int) -> None:
+def change_alerts(shop: Webhooks, alerts: int) -> None:
     """Open alerts, and acknowledge and resolve each of them."""
     for number in range(1, alerts + 1):
         shop.send(f"alert {number}")

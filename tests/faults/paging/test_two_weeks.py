@@ -258,11 +258,11 @@ def weeks(
 def test_two_weeks_of_a_team(weeks: Weeks) -> None:
     weeks.begin()
     for night in NIGHTS:
-        _live_through(weeks, night)
-    _give_account(weeks)
+        _run_night(weeks, night)
+    _check_account(weeks)
 
 
-def _live_through(weeks: Weeks, night: Night) -> None:
+def _run_night(weeks: Weeks, night: Night) -> None:
     weeks.go_to(night.moment)
     if night.story == "silenced":
         silence = {"matchers": 'severity="critical"', "duration": "1h"}
@@ -289,7 +289,7 @@ def _live_through(weeks: Weeks, night: Night) -> None:
         weeks.send(night, end_time=(night.moment + timedelta(hours=1)).isoformat())
 
 
-def _give_account(weeks: Weeks) -> None:
+def _check_account(weeks: Weeks) -> None:
     """Compare the stored alerts and received messages to the expected ones."""
     stored = {
         alert["title"]: alert

@@ -10,7 +10,7 @@ from domain.paging.escalations.explanation import EscalationView, pages_among
 from domain.paging.escalations.state import State
 from domain.paging.escalations.types import SentPage
 from models import ContactRule, Escalation, User
-from tests.plumbing.escalations.test_handling import time_out
+from tests.plumbing.escalations.test_handling import set_timeout
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -142,7 +142,7 @@ def test_the_sentence_names_the_next_step_and_the_delay_of_the_worker(
     shop.run_for(3)
     shop.take_steps()
     assert shown(shop, alert).sentence.startswith("Step 1 of round 2 pages @alice at ")
-    time_out(shop, policy.id, "30m")
+    set_timeout(shop, policy.id, "30m")
     shop.act(alert, "acknowledged", by=shop.alice)
     assert shown(shop, alert).sentence == "The alert is acknowledged: nobody else is paged."
     shop.follow()

@@ -13,7 +13,7 @@ from domain.paging.escalations import manual_actions
 from domain.paging.escalations.state import State
 from domain.paging.escalations.types import AlertSnooze
 from models import Alert, Escalation
-from tests.plumbing.escalations.test_handling import do, status, time_out
+from tests.plumbing.escalations.test_handling import do, set_timeout, status
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from web.settings.reader import Settings
@@ -26,7 +26,7 @@ HOUR = timedelta(hours=1)
 def covered(shop: Escalated) -> Escalated:
     """Return a project whose policy has an acknowledgement timeout."""
     night = shop.policy("0s user:alice", "30m user:bob")
-    time_out(shop, night.id, "30m")
+    set_timeout(shop, night.id, "30m")
     return shop
 
 
@@ -202,7 +202,7 @@ def test_an_alert_older_than_the_policy_gets_an_escalation_at_its_next_change(
     with pytest.raises(ConflictError, match="No escalation policy"):
         escalate(shop, escalated)
     night = shop.policy("0s user:alice")
-    time_out(shop, night.id, "30m")
+    set_timeout(shop, night.id, "30m")
     shop.follow()
     assert "opened before" in shop.explained(calm).sentence
     acknowledge(shop, calm)
@@ -237,7 +237,7 @@ def test_an_alert_has_a_fitting_escalation_after_any_actions(
     with running_mail_server(Mailbox()) as port:
         shop = Escalated(settings, port)
         night = shop.policy("0s user:alice", "30m user:bob")
-        time_out(shop, night.id, "30m")
+        set_timeout(shop, night.id, "30m")
 
         @profile_of(
             max_examples=500 if is_long else 6,

@@ -48,7 +48,7 @@ def status(shop: Escalated, alert_id: int) -> str:
         return session.get_one(Alert, alert_id).status
 
 
-def told(shop: Escalated, alert_id: int) -> list[str]:
+def user_actions(shop: Escalated, alert_id: int) -> list[str]:
     """Return the actions of users from the activity."""
     return [
         f"{row.user_name} {row.text} {row.via or ''}".strip()
@@ -57,7 +57,7 @@ def told(shop: Escalated, alert_id: int) -> list[str]:
     ]
 
 
-def time_out(shop: Escalated, policy_id: int, length: str | None) -> None:
+def set_timeout(shop: Escalated, policy_id: int, length: str | None) -> None:
     change = PolicyChange.model_validate({"acknowledgement_timeout": length})
     with shop.session() as session:
         change_policy(shop.work(session), shop.project_view(session), policy_id, change)
@@ -75,7 +75,7 @@ def test_escalating_runs_the_next_step_immediately(shop: Escalated) -> None:
     do(shop, manual_actions.escalate_alert, alert, by=shop.bob)  # This runs the next round.
     shop.pass_time()
     assert shop.paged(alert)[2:] == [("alice", 2, 1)]
-    assert told(shop, alert) == [
+    assert user_actions(shop, alert) == [
         "alice escalated it: the next step runs now",
         "bob escalated it: the next step runs now",
     ]
@@ -100,7 +100,7 @@ def test_escalating_an_acknowledged_alert_runs_the_next_step(
     do(shop, manual_actions.escalate_alert, alert, by=shop.bob)  # The last step has already run.
     shop.pass_time()
     assert shop.paged(alert)[2:] == [("alice", 1, 1)]
-    assert told(shop, alert)[:3] == [
+    assert user_actions(shop, alert)[:3] == [
         "alice acknowledged",
         "alice triggered to escalate it",
         "alice escalated it: the next step runs now",
@@ -148,7 +148,7 @@ def test_a_user_can_be_paged_about_an_acknowledged_alert(shop: Escalated, mailbo
     (text,) = texts_to(mailbox, "bob")
     assert "Paged by: @alice" in text
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 0)]
-    assert told(shop, alert)[-1] == "alice paged @bob"
+    assert user_actions(shop, alert)[-1] == "alice paged @bob"
     shop.pass_time(minutes=2)
     assert shop.escalation(alert).state == State.STOPPED
 
@@ -189,7 +189,7 @@ def test_a_snoozed_alert_is_triggered_again_when_the_snooze_ends(shop: Escalated
     shop.pass_time(minutes=3)
     shop.pass_time()
     assert (status(shop, alert), shop.paged(alert)) == ("triggered", [("alice", 1, 1)] * 2)
-    assert told(shop, alert) == [
+    assert user_actions(shop, alert) == [
         "alice acknowledged",
         "alice snoozed it until 2026-03-01 21:00 UTC",
         "triggered by itself when its snooze ended",
@@ -248,7 +248,7 @@ def test_a_snooze_until_tomorrow_ends_at_nine_in_the_user_s_time_zone(
 @pytest.mark.both_databases
 def test_an_acknowledgement_times_out_and_its_author_is_paged_first(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice", "10m user:bob")
-    time_out(shop, policy.id, "30m")
+    set_timeout(shop, policy.id, "30m")
     alert = shop.alert()
     shop.pass_time()
     shop.act(alert, "acknowledged", by=shop.bob)
@@ -266,7 +266,7 @@ def test_an_acknowledgement_times_out_and_its_author_is_paged_first(shop: Escala
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=10)
     assert shop.paged(alert)[2:] == [("alice", 1, 1), ("bob", 1, 2)]
-    assert told(shop, alert) == [
+    assert user_actions(shop, alert) == [
         "bob acknowledged",
         "bob is still on it, until 2026-03-01 20:50 UTC",
         "triggered by itself when its acknowledgement expired",
@@ -277,7 +277,7 @@ def test_an_acknowledgement_times_out_and_its_author_is_paged_first(shop: Escala
 @pytest.mark.long
 def test_an_unreachable_author_of_an_acknowledgement_is_skipped(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice")
-    time_out(shop, policy.id, "5m")
+    set_timeout(shop, policy.id, "5m")
     alert = shop.alert()
     shop.pass_time()
     shop.act(alert, "acknowledged", by=shop.bob)
@@ -299,7 +299,7 @@ def test_a_timeout_has_no_effect_if_it_was_unset_or_the_alert_is_resolved(shop: 
     shop.pass_time()
     shop.act(endless, "acknowledged", by=shop.alice)
     shop.pass_time()
-    time_out(shop, policy.id, "5m")
+    set_timeout(shop, policy.id, "5m")
     solved = shop.alert()
     shop.pass_time()
     shop.act(solved, "acknowledged", by=shop.alice)
@@ -311,4 +311,4 @@ def test_a_timeout_has_no_effect_if_it_was_unset_or_the_alert_is_resolved(shop: 
         do(shop, manual_actions.renew_acknowledgement, endless)
     for length in ("4m", "25h"):
         with pytest.raises(InvalidError, match="5 minutes to 24 hours"):
-            time_out(shop, policy.id, length)
+            set_timeout(shop, policy.id, length)

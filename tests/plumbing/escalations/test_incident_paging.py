@@ -130,14 +130,14 @@ def answer(shop: Escalated, by: Person, status: str = "acknowledged") -> None:
         change_status(row, status, by=actor, session=session, now=shop.now)
 
 
-def story(shop: Escalated) -> list[TimelineItem]:
+def timeline(shop: Escalated) -> list[TimelineItem]:
     query = TimelineQuery(sort="asc")
     return [*do(shop, list_incident_timeline, 1, query).items]
 
 
-def fates(shop: Escalated) -> list[tuple[str, str | None, list[str]]]:
+def page_states(shop: Escalated) -> list[tuple[str, str | None, list[str]]]:
     """Return the paged users of incident 1, with the state of each page and of its messages."""
-    found = (each.page for each in story(shop) if each.page)
+    found = (each.page for each in timeline(shop) if each.page)
     return [(each.name, each.state, [at.state for at in each.contacts]) for each in found]
 
 
@@ -153,17 +153,17 @@ def test_pages_of_incidents_follow_the_user_s_notification_rules(
     contact_rule(shop, second, delay=5)
     given = {"title": "Slow", "severity": "low", "assignees": ["alice", "bob"]}
     do(shop, actions.create_incident, NewIncident.model_validate({**given, "page_assignees": True}))
-    assert fates(shop) == [("@alice", "waiting", []), ("@bob", "waiting", [])]
+    assert page_states(shop) == [("@alice", "waiting", []), ("@bob", "waiting", [])]
     shop.run_for(3)
-    assert fates(shop) == [
+    assert page_states(shop) == [
         ("@alice", "accepted", ["sent", "waiting"]),
         ("@bob", "accepted", ["sent"]),
     ]
-    assert {each.page.asked_by for each in story(shop) if each.page} == {"the operator"}
+    assert {each.page.asked_by for each in timeline(shop) if each.page} == {"the operator"}
     answer(shop, shop.alice)
     shop.run_for(330)
     assert texts_to(mailbox, "second") == []
-    assert fates(shop)[0][2] == ["sent", "withdrawn"]
+    assert page_states(shop)[0][2] == ["sent", "withdrawn"]
     # Bob was paged explicitly, so Alice's answer does not cancel his page while the incident is
     # open.
     answer(shop, shop.alice, "resolved")
@@ -185,10 +185,10 @@ def test_the_timeline_shows_that_a_page_of_an_incident_failed(shop: Escalated) -
     given = {"title": "Slow", "assignees": ["alice"], "page_assignees": True}
     do(shop, actions.create_incident, NewIncident.model_validate(given))
     shop.run_for(3, mail_url=AWAY)
-    assert fates(shop) == [("@alice", "failed", ["waiting"])]
-    (said,) = [each for each in story(shop) if each.kind == "unreached"]
+    assert page_states(shop) == [("@alice", "failed", ["waiting"])]
+    (said,) = [each for each in timeline(shop) if each.kind == "unreached"]
     assert said.author is not None
     assert (said.author.username, said.text.partition(":")[0]) == ("alice", "was not reached")
     shop.wait(minutes=10)
     shop.run()
-    assert fates(shop) == [("@alice", "accepted", ["sent"])]
+    assert page_states(shop) == [("@alice", "accepted", ["sent"])]

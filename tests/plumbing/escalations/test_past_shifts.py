@@ -51,7 +51,7 @@ _ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 _DEVELOPER = 30
 
 
-def look(shop: Escalated) -> None:
+def record_eligibility(shop: Escalated) -> None:
     """Record who can be on call, as the worker does every few minutes."""
     with shop.session() as session:
         note_eligibility(session=session, now=shop.now, between=session.flush)
@@ -70,7 +70,7 @@ class History:
 
     def __init__(self, shop: Escalated, people: Sequence[Person], chance: Random) -> None:
         self.shop, self.people, self.chance = shop, people, chance
-        self.told: dict[datetime, tuple[int, ...]] = {}
+        self.answers: dict[datetime, tuple[int, ...]] = {}
         given = {"name": f"At {shop.now}", "time_zone": chance.choice(_ZONES)}
         new = NewSchedule.model_validate({**given, "rotations": [self.rotation()]})
         self.id: int = do(shop, create_schedule, new).id
@@ -144,16 +144,16 @@ class History:
     def ask(self) -> None:
         with self.shop.session() as session:
             found = who_is_on_call([self.id], at=self.shop.now, session=session)
-        self.told[self.shop.now] = tuple(sorted(found[self.id]))
+        self.answers[self.shop.now] = tuple(sorted(found[self.id]))
 
-    def told_later(self) -> dict[datetime, tuple[int, ...]]:
-        query = ShiftQuery.model_validate({"from": min(self.told), "until": self.shop.now})
+    def answers_later(self) -> dict[datetime, tuple[int, ...]]:
+        query = ShiftQuery.model_validate({"from": min(self.answers), "until": self.shop.now})
         shifts = do(
             self.shop, list_shifts, self.id, query.model_copy(update={"per_page": 9999})
         ).items
         return {
             at: tuple(sorted(user.id for user in each.users))
-            for at in self.told
+            for at in self.answers
             for each in shifts
             if each.starts_at <= at < each.ends_at
         }
@@ -176,15 +176,15 @@ def test_who_was_on_call_does_not_change_afterwards(
         session.execute(update(User).values(state="active"))
     history = History(shop, people, chance)
     try:
-        look(shop)
+        record_eligibility(shop)
         for _ in range(length):
             for _ in range(chance.randint(1, 6)):
                 history.ask()
                 shop.now += timedelta(hours=chance.randint(1, 7))
-                look(shop)
+                record_eligibility(shop)
             history.change()
-            look(shop)
-        assert history.told_later() == history.told
+            record_eligibility(shop)
+        assert history.answers_later() == history.answers
     finally:
         # A project can have few schedules, and there can be hundreds of examples.
         do(shop, delete_schedule, history.id)
@@ -194,14 +194,14 @@ def test_who_was_on_call_does_not_change_afterwards(
 @pytest.mark.both_databases
 def test_shifts_of_a_former_member_stay_in_calendar_and_balance(shop: Escalated) -> None:
     schedule = shop.schedule("Primary", shop.alice, shop.bob)
-    look(shop)
+    record_eligibility(shop)
     shop.now += timedelta(hours=36)
     query = BalanceQuery.model_validate({"from": shop.now - timedelta(hours=36)})
     before = do(shop, show_balance, schedule, query)
     assert {each.user.username for each in before.users} == {"alice", "bob"}
     for person in (shop.alice, shop.bob):
         member(shop, person, is_one=False)
-    look(shop)
+    record_eligibility(shop)
     assert do(shop, show_balance, schedule, query) == before
     shop.now += timedelta(hours=12)
     query = BalanceQuery.model_validate({"from": shop.now - timedelta(hours=48)})
@@ -209,6 +209,6 @@ def test_shifts_of_a_former_member_stay_in_calendar_and_balance(shop: Escalated)
     assert (after.users, after.gap_seconds) == (before.users, 12 * 3600)
     # A membership that started a day ago does not fill the time before it.
     member(shop, shop.alice, is_one=True)
-    look(shop)
+    record_eligibility(shop)
     assert do(shop, show_balance, schedule, query) == after
     assert len(shop.rows(OnCallEligibility)) == 3

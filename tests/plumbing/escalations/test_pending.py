@@ -15,7 +15,7 @@ from domain.paging.escalations.explanation import explain
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert, PendingEscalation, User
-from tests.plumbing.escalations.test_handling import told
+from tests.plumbing.escalations.test_handling import user_actions
 from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
@@ -75,7 +75,7 @@ def test_the_next_step_runs_once_after_five_seconds(shop: Escalated, alert: int)
     assert (escalate_due(shop), escalate_due(shop)) == (1, 0)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    assert told(shop, alert) == ["alice escalated it: the next step runs now"]
+    assert user_actions(shop, alert) == ["alice escalated it: the next step runs now"]
     assert escalates_to(shop, alert) == "@alice"
 
 
@@ -102,7 +102,7 @@ def test_an_alert_that_is_acknowledged_during_the_wait_is_not_escalated(
     assert escalate_due(shop) == 1
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)]
-    assert "which was cancelled. The alert is acknowledged now." in told(shop, alert)[-1]
+    assert "which was cancelled. The alert is acknowledged now." in user_actions(shop, alert)[-1]
     assert not is_pending(shop)
 
 
@@ -114,7 +114,7 @@ def test_the_access_of_the_requesting_user_is_checked_again(shop: Escalated, ale
     escalate_due(shop)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)]
-    assert "The account is no longer active." in told(shop, alert)[-1]
+    assert "The account is no longer active." in user_actions(shop, alert)[-1]
 
 
 def test_the_api_escalates_immediately_and_ends_the_wait(shop: Escalated, alert: int) -> None:

@@ -228,7 +228,7 @@ def own_90th(values: Sequence[float]) -> float | None:
     )
 
 
-class Told(NamedTuple):
+class PageRecord(NamedTuple):
     """Represents a page about an alert or incident."""
 
     at: datetime
@@ -261,12 +261,12 @@ class Recount:
         incidents = {r.id: r for r in shop.rows(Incident) if r.project_id in project_ids}
         users = {row.id: row.user_id for row in shop.rows(PageRecipient)}
         pages = [
-            Told(r.paged_at, r.id, r.user_id, r.channel_id, r.page_key, ("alert", r.alert_id))
+            PageRecord(r.paged_at, r.id, r.user_id, r.channel_id, r.page_key, ("alert", r.alert_id))
             for r in shop.rows(EscalationPage)
             if r.alert_id in alerts
         ]
         pages += [
-            Told(
+            PageRecord(
                 r.created_at, -r.id, users[r.recipient_id], None, r.key, ("incident", r.incident_id)
             )
             for r in shop.rows(Page)
@@ -306,7 +306,7 @@ class Recount:
         ended_at = thing.resolved_at if is_incident else thing.ended_at
         return ended_at if thing.status == "resolved" else None
 
-    def answer(self, page: Told) -> tuple[str, str | None, int | None]:
+    def answer(self, page: PageRecord) -> tuple[str, str | None, int | None]:
         thing = self.all[page.about]
         first = [s for s in self.statuses(thing) if s[0] in ANSWERS and s[1] >= page.at][:1]
         end = self.came_to_an_end(thing)

@@ -11,7 +11,7 @@ from domain.paging.escalations.types import AlertSnooze, PolicyChange
 from domain.paging.silences.flapping import store_settings
 from domain.paging.silences.types import FlapSettings
 from models import Alert
-from tests.plumbing.escalations.test_handling import do, status, time_out, told
+from tests.plumbing.escalations.test_handling import do, set_timeout, status, user_actions
 from tests.plumbing.escalations.test_incident_paging import change, rule
 from tests.support.notifications.escalations import Escalated
 
@@ -41,11 +41,11 @@ def become(shop: Escalated, alert: int, severity: int) -> None:
 def test_the_user_who_acknowledged_it_is_notified_first(
     shop: Escalated, timeout: str | None
 ) -> None:
-    time_out(shop, shop.policy("0s user:alice").id, timeout)
+    set_timeout(shop, shop.policy("0s user:alice").id, timeout)
     alert = acknowledged(shop)
     become(shop, alert, CRITICAL)
     assert (status(shop, alert), shop.paged(alert)[1:]) == ("triggered", [("bob", 1, 0)])
-    assert told(shop, alert) == ["bob acknowledged", BY_ITSELF]
+    assert user_actions(shop, alert) == ["bob acknowledged", BY_ITSELF]
     assert "paged first" in shop.said(alert)[-1]
     for _ in range(2):
         shop.pass_time(minutes=3)
@@ -107,7 +107,7 @@ def test_the_order_of_changes_matters_and_not_the_time_of_processing(shop: Escal
 
 
 def test_renewing_an_acknowledgement_covers_the_current_severity(shop: Escalated) -> None:
-    time_out(shop, shop.policy("0s user:alice").id, "30m")
+    set_timeout(shop, shop.policy("0s user:alice").id, "30m")
     alert = acknowledged(shop)
     shop.raise_severity(alert, CRITICAL)
     do(shop, manual_actions.renew_acknowledgement, alert, by=shop.alice)

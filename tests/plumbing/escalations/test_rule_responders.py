@@ -15,8 +15,8 @@ from tests.plumbing.escalations.test_incident_paging import (
     answer,
     begin_again,
     do,
-    fates,
-    story,
+    page_states,
+    timeline,
 )
 from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
 from tests.plumbing.escalations.test_steps_taken import lock, lose_role
@@ -41,7 +41,7 @@ def not_called(shop: Escalated) -> list[str]:
     """Return the timeline's texts about responders of incident 1 who were not paged."""
     return [
         f"{each.author.username}: {each.text}" if each.author else each.text
-        for each in story(shop)
+        for each in timeline(shop)
         if each.kind == "unreached" or "the rule “Outage”: " in each.text
     ]
 
@@ -55,8 +55,8 @@ def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailb
     alert = shop.alert("Checkout is down", severity=0, fingerprint=b"disk")
     shop.pass_time()
     assert assigned(shop) == ["alice", "bob"]
-    assert fates(shop) == [("@alice", "accepted", ["sent"]), ("@bob", "accepted", ["sent"])]
-    assert {each.page.asked_by for each in story(shop) if each.page} == {"the rule “Outage”"}
+    assert page_states(shop) == [("@alice", "accepted", ["sent"]), ("@bob", "accepted", ["sent"])]
+    assert {each.page.asked_by for each in timeline(shop) if each.page} == {"the rule “Outage”"}
     title = "[critical] Incident: Checkout is down (acme/shop #1)"
     assert (subjects_to(mailbox, "alice"), subjects_to(mailbox, "bob")) == ([title], [title])
     assert "Paged by: the rule “Outage”" in texts_to(mailbox, "bob")[0]
@@ -75,7 +75,7 @@ def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailb
     # An alert that joins pages no user, neither by the rule nor by the policy.
     again = begin_again(shop, alert)
     shop.pass_time(minutes=6)
-    assert (shop.paged(again), len(fates(shop))) == ([], 2)
+    assert (shop.paged(again), len(page_states(shop))) == ([], 2)
 
 
 @pytest.mark.long
@@ -163,7 +163,7 @@ def test_unreachable_responders_are_in_the_timeline_and_the_policy_pages(
     alert = shop.alert()
     shop.pass_time()
     assert assigned(shop) == assignees
-    by_rule = [each.page.name for each in story(shop) if each.page and each.page.asked_by]
+    by_rule = [each.page.name for each in timeline(shop) if each.page and each.page.asked_by]
     assert by_rule == [f"@{each}" for each in assignees]
     assert not_called(shop) == said
     assert shop.paged(alert) == [("bob", 1, 1)]

@@ -16,7 +16,7 @@ from tests.support.service.receiver import running_telephone
 pytestmark = pytest.mark.both_databases
 
 
-def story(shop: Escalated, alert_id: int) -> list[TimelineItem]:
+def alert_timeline(shop: Escalated, alert_id: int) -> list[TimelineItem]:
     with shop.session() as session:
         iid = session.get_one(Alert, alert_id).iid
         work, project = shop.work(session), shop.project_view(session)
@@ -25,7 +25,7 @@ def story(shop: Escalated, alert_id: int) -> list[TimelineItem]:
 
 def pages(shop: Escalated, alert_id: int) -> list[tuple[str, str | None, list[Any]]]:
     """Return the paged users, with the outcomes of the page and of its messages."""
-    found = (each.page for each in story(shop, alert_id) if each.page)
+    found = (each.page for each in alert_timeline(shop, alert_id) if each.page)
     return [
         (
             page.name,
@@ -58,7 +58,7 @@ def test_a_page_that_a_contact_rejects_is_shown_as_failed(shop: Escalated) -> No
         shop.pass_time(minutes=1)
         ((_, _, contacts), *_) = pages(shop, alert)
         assert contacts[0] == ("Roof", "sent", 1, False)
-    (paged,) = [each for each in story(shop, alert) if each.page]
+    (paged,) = [each for each in alert_timeline(shop, alert) if each.page]
     assert paged.page is not None
     assert paged.page.contacts[0].at is not None
     assert paged.page.contacts[0].at > paged.at
@@ -70,7 +70,7 @@ def test_the_timeline_explains_held_pages(shop: Escalated) -> None:
     alert = shop.alert()
     shop.pass_time(seconds=1)
     shop.pass_time(minutes=61)
-    lines = [(each.kind, each.text) for each in story(shop, alert)]
+    lines = [(each.kind, each.text) for each in alert_timeline(shop, alert)]
     held = "Paging is held back until 2026-03-01 21:00 UTC: silence “deploy”."
     continued = "Paging continues. It was held back: silence “deploy”."
     assert lines[:2] == [(ItemKind.ESCALATION, held), (ItemKind.ESCALATION, continued)]

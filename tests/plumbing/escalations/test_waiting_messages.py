@@ -40,7 +40,7 @@ from web.jobs.mail import send_mail
 Act = Callable[[Escalated], None]
 
 
-def told(mailbox: Mailbox) -> list[str]:
+def new_recipients(mailbox: Mailbox) -> list[str]:
     """Return the recipients since the last call."""
     found = [each[0].partition("@")[0] for each in mailbox.recipients]
     mailbox.recipients.clear()
@@ -160,10 +160,10 @@ def test_a_waiting_message_is_not_sent_after_an_event_that_forbids_it(
     act, reason = MEANWHILE[meanwhile]
     alert = shop.alert(severity=1)
     WAITS[wait](shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     act(shop)
     look_for(shop, minutes=14)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     assert any(reason in each for each in reasons(shop, alert)), shop.activity(alert)
     if wait in {"retry", "rule"}:
         assert cancelled(shop) == (1, 1)
@@ -186,7 +186,7 @@ def test_a_held_message_is_sent_once_when_the_hold_ends(
 ) -> None:
     alert = shop.alert(severity=1)
     WAITS[wait](shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     if meanwhile == "silenced":
         number = shop.silence('title=~".+"', hours=1)
         look_for(shop, minutes=14)
@@ -196,15 +196,15 @@ def test_a_held_message_is_sent_once_when_the_hold_ends(
         look_for(shop, minutes=14)
         with shop.session() as session:
             unarchive(shop.project_id, session=session)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     look_for(shop, minutes=3)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     look_for(shop, minutes=20)
     # The second contact of the rules follows the first one.
-    assert told(mailbox) == (["second"] if wait == "rule" else [])
+    assert new_recipients(mailbox) == (["second"] if wait == "rule" else [])
     shop.set_status([alert], "acknowledged", by=shop.bob)
     shop.run_for(40)
-    assert told(mailbox)[:1] == ["alice"]
+    assert new_recipients(mailbox)[:1] == ["alice"]
 
 
 @pytest.mark.parametrize("wait", ["retry", "rule"])
@@ -213,17 +213,17 @@ def test_a_held_message_waits_for_quiet_hours_that_have_started(
 ) -> None:
     alert = shop.alert(severity=1)
     WAITS[wait](shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     silence(shop)  # The silence lasts until 21:00.
     quiet = QuietHours(time_zone="UTC", starts=20 * 60 + 30, ends=22 * 60)
     with shop.session() as session:
         preferences = PagingPreferences(quiet_hours=quiet)
         change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
     look_for(shop, minutes=115, step=300)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     assert "has quiet hours" in reasons(shop, alert)[-1]
     look_for(shop, minutes=10, step=300)
-    assert told(mailbox)[:1] == ["alice"]
+    assert new_recipients(mailbox)[:1] == ["alice"]
 
 
 @pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
@@ -237,14 +237,14 @@ def test_a_page_held_by_a_clock_ahead_is_checked_in_time(
     act(shop)
     look_for(shop, minutes=1)
     shop.wait(hours=-2)
-    told(mailbox)
+    new_recipients(mailbox)
     with shop.session() as session:
         session.execute(delete(Silence))
         session.get_one(Project, shop.project_id).archived_at = None
         assert times_ahead(session=session, now=shop.now)["pages.due_at"] == 1
         bring_back(session=session, now=shop.now)
     look_for(shop, minutes=1, step=5)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     with shop.session() as session:
         assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
 
@@ -265,11 +265,11 @@ def test_a_hold_stored_by_an_earlier_release_does_not_stop_messages(
 ) -> None:
     alert = shop.alert(severity=1)
     waits_for_a_retry(shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     with shop.session() as session:
         session.execute(update(Page).values(held_by="a silence"))
     look_for(shop, minutes=10)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
 
 
 def test_only_forbidden_pages_are_removed_from_a_message(shop: Escalated, mailbox: Mailbox) -> None:
@@ -312,11 +312,11 @@ def test_an_unparsable_report_does_not_delay_notices(shop: Escalated, mailbox: M
     alert = shop.alert(severity=1)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=6)
-    told(mailbox)
+    new_recipients(mailbox)
     shop.silence('title="Quiet"', hours=1)
     break_report(shop, alert)
     send_mail(shop.settings, clock=lambda: shop.now)
-    assert told(mailbox) == ["maria"]
+    assert new_recipients(mailbox) == ["maria"]
 
 
 def test_an_unparsable_report_does_not_delay_pages(shop: Escalated, mailbox: Mailbox) -> None:
@@ -342,7 +342,7 @@ def test_a_manual_page_is_sent_although_the_alert_is_silenced(
     shop.queue([page])
     silence(shop)
     shop.run_for(3)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
 
 
 def test_a_manual_page_is_sent_after_the_project_is_unarchived(
@@ -358,13 +358,13 @@ def test_a_manual_page_is_sent_after_the_project_is_unarchived(
     page = NewPage(key=key, project_id=shop.project_id, alert_id=alert, user_id=shop.alice.id)
     shop.queue([page])
     shop.run_for(2)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     archive_project(shop)
     look_for(shop, minutes=12)
     with shop.session() as session:
         unarchive(shop.project_id, session=session)
     look_for(shop, minutes=15)
-    assert told(mailbox) == ["alice", "second"]
+    assert new_recipients(mailbox) == ["alice", "second"]
 
 
 def test_a_group_s_channel_gets_no_pages_of_a_project_that_left_the_group(
@@ -383,7 +383,7 @@ def test_a_group_s_channel_gets_no_pages_of_a_project_that_left_the_group(
     with shop.session() as session:
         transfer_project(shop.project_id, "other", session=session, now=shop.now)
     look_for(shop, minutes=10)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     text = "no longer belongs to the project and was not paged"
     assert ("page", "ops", text) in shop.activity(alert)
 
@@ -423,7 +423,7 @@ def test_waiting_pages_about_incidents_are_checked(
     shop.run(mail_url=AWAY)
     act(shop)
     look_for(shop, minutes=10)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     with shop.session() as session:
         texts: Sequence[str] = session.scalars(select(IncidentNote.text)).all()
     assert any(reason in each for each in texts), texts
@@ -440,11 +440,11 @@ def test_the_next_step_runs_immediately_if_the_page_of_a_step_is_cancelled(
     shop.follow()
     shop.wait(seconds=2)
     shop.run(mail_url=AWAY)
-    told(mailbox)
+    new_recipients(mailbox)
     remove(shop)
     for _ in range(3):
         shop.pass_time(seconds=20)
-    assert told(mailbox) == ["bob"]
+    assert new_recipients(mailbox) == ["bob"]
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
@@ -458,11 +458,11 @@ def test_a_held_step_pages_after_the_silence_and_delays_the_next_step(
     number = shop.silence('title=~".+"', hours=1)
     for _ in range(10):
         shop.pass_time(minutes=1)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     shop.end_silence(number)
     for _ in range(4):
         shop.pass_time(seconds=27)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     assert shop.paged(alert) == [("alice", 1, 1)]
     for _ in range(25):
         shop.pass_time(minutes=1)
@@ -503,7 +503,7 @@ def test_a_waiting_notice_for_maintainers_is_checked_again(
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=6)
     assert [each.subject for each in shop.notices()] == ["Nobody answered alerts in acme/shop"]
-    told(mailbox)
+    new_recipients(mailbox)
     # The notice waits at both her contact and her account's address.
     with shop.session() as session:
         session.execute(update(PageMessage).where(PageMessage.kind == "notice").values(**_UNSENT))
@@ -518,7 +518,7 @@ def test_a_waiting_notice_for_maintainers_is_checked_again(
         shop.act(alert, "acknowledged", by=shop.alice)
     shop.run()
     send_mail(shop.settings, clock=lambda: shop.now)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     (notice,) = shop.notices()
     waits = what == "silenced"
     assert (notice.last_error or "").startswith("waits: " if waits else "cancelled: ")
@@ -527,7 +527,7 @@ def test_a_waiting_notice_for_maintainers_is_checked_again(
     shop.wait(minutes=2)
     shop.run()
     send_mail(shop.settings, clock=lambda: shop.now)
-    assert told(mailbox).count("maria") == (2 if waits else 0)
+    assert new_recipients(mailbox).count("maria") == (2 if waits else 0)
 
 
 _UNSENT = {"ended_at": None, "outcome": None}

@@ -16,7 +16,7 @@ from tests.support.notifications.paging import subjects
 from web.jobs.clock_corrections import ClockCorrections
 
 
-def look(shop: Escalated) -> None:
+def correct_times(shop: Escalated) -> None:
     with ClockCorrections(shop.settings, clock=lambda: shop.now) as loop:
         assert loop.run_due() == 0
 
@@ -36,7 +36,7 @@ def test_pages_queued_by_a_clock_ahead_are_sent_after_the_correction(
     shop.run_for(2)
     assert mailbox.messages == []
     assert ahead(shop) == {"pages.due_at": 1}
-    look(shop)
+    correct_times(shop)
     shop.run_for(3)
     assert len(mailbox.messages) == 1
     assert ahead(shop) == {}
@@ -57,7 +57,7 @@ def test_the_next_steps_of_an_escalation_follow_the_correct_clock(
     shop.pass_time()
     shop.wait(hours=-1)
     second = shop.alert()
-    look(shop)
+    correct_times(shop)
     shop.pass_time(seconds=2)
     shop.pass_time(minutes=6)
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
@@ -80,7 +80,7 @@ def test_a_step_run_by_a_clock_ahead_does_not_delay_the_next_step(
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.pass_time(seconds=1)
     shop.pass_time(minutes=9)
     assert shop.paged(alert)[2:] == []
@@ -121,7 +121,7 @@ def test_an_alert_opened_by_a_clock_ahead_is_not_held_until_that_time(shop: Esca
     shop.pass_time()
     assert shop.paged(alert) == []
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=10)
     assert shop.paged(alert) == [("alice", 1, 1)]
@@ -175,7 +175,7 @@ def test_a_contact_that_failed_under_a_clock_ahead_is_retried(
     shop.run_for(3, mail_url="smtp://127.0.0.1:1")
     shop.wait(hours=-1)
     assert "contacts.next_try_at" in ahead(shop)
-    look(shop)
+    correct_times(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
 
@@ -187,7 +187,7 @@ def test_a_claim_made_by_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -
     shop.page([shop.alert()], shop.alice)
     shop.run_for(3)
     assert mailbox.messages == []
-    look(shop)
+    correct_times(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
 
@@ -202,7 +202,7 @@ def test_an_application_is_notified_of_a_sign_in_ended_by_a_clock_ahead(shop: Es
             row = {"application_id": 1, "user_id": shop.alice.id, "sid": sid, "tries": tries}
             session.add(BackchannelSession(due_at=due_at, **row))
     assert ahead(shop) == {"backchannel_sessions.due_at": 2}
-    look(shop)
+    correct_times(shop)
     assert ahead(shop) == {}
     with shop.session() as session:
         due = dict(session.execute(select(BackchannelSession.sid, BackchannelSession.due_at)).all())
@@ -219,7 +219,7 @@ def test_quiet_hours_still_delay_pages(shop: Escalated, mailbox: Mailbox) -> Non
     shop.wait(hours=1)
     shop.page([shop.alert("Backup old", severity=4)], shop.alice)
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.run_for(60)
     assert mailbox.messages == []
     assert ahead(shop) == {}

@@ -54,7 +54,7 @@ class Project:
         assert project_id is not None
         self.id = project_id
         #: Kind and alert of each handled change, in order.
-        self.told: list[tuple[str, int]] = []
+        self.handled: list[tuple[str, int]] = []
         #: Alerts whose changes cannot be handled.
         self.broken: set[int] = set()
 
@@ -83,7 +83,7 @@ class Project:
         for change in changes:
             if change.alert_id in self.broken:
                 raise LookupError(change.alert_id)
-        self.told += [(change.kind.value, change.alert_id) for change in changes]
+        self.handled += [(change.kind.value, change.alert_id) for change in changes]
 
     def run(self) -> None:
         handlers: dict[Follower, Handler] = {Follower.INCIDENTS: self.handle}
@@ -123,9 +123,9 @@ def test_each_change_is_handled_once_and_in_order(project: Project) -> None:
     project.run()
     project.run()
 
-    of_first = [kind for kind, alert_id in project.told if alert_id == project.told[0][1]]
+    of_first = [kind for kind, alert_id in project.handled if alert_id == project.handled[0][1]]
     assert of_first == ["opened", "acknowledged", "reopened", "ignored", "resolved"]
-    assert [kind for kind, alert_id in project.told if alert_id != project.told[0][1]] == [
+    assert [kind for kind, alert_id in project.handled if alert_id != project.handled[0][1]] == [
         "opened",
         "resolved",
     ]
@@ -166,7 +166,7 @@ def test_only_an_increase_of_the_severity_is_a_change(
         said = f'{{"title": "disk", "fingerprint": "one", "severity": "{severity}"}}'
         project.send(said.encode(), "http")
     project.run()
-    assert [kind for kind, _ in project.told] == ["opened", "raised"]
+    assert [kind for kind, _ in project.handled] == ["opened", "raised"]
 
 
 @pytest.mark.long
@@ -174,7 +174,7 @@ def test_each_follower_has_its_own_changes(project: Project) -> None:
     project.follow(Follower.INCIDENTS, Follower.WEBHOOKS)
     project.send(webhook(item("a")))
     project.run()
-    assert [kind for kind, _ in project.told] == ["opened"]
+    assert [kind for kind, _ in project.handled] == ["opened"]
     # The change for the webhooks remains, since no handler runs here.
     assert project.waiting() == 1
 
@@ -186,15 +186,15 @@ def test_a_failed_change_delays_only_its_own_alert(
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b"), item("c")))
     project.run()
-    first = project.told[0][1]
-    project.told.clear()
+    first = project.handled[0][1]
+    project.handled.clear()
     project.broken = {first}
 
     project.set_status(1, "acknowledged")
     project.set_status(1, "resolved")
     project.set_status(2, "resolved")
     project.run()
-    assert [kind for kind, alert_id in project.told if alert_id != first] == ["resolved"]
+    assert [kind for kind, alert_id in project.handled if alert_id != first] == ["resolved"]
     events = [vars(each).get("event") for each in caplog.records]
     assert "alert_change.processing_failed" in events
     assert project.waiting() == 2
@@ -204,7 +204,7 @@ def test_a_failed_change_delays_only_its_own_alert(
     assert project.waiting() == 2  # The retry is not due yet.
     project.now += timedelta(seconds=2)
     project.run()
-    assert [kind for kind, alert_id in project.told if alert_id == first] == [
+    assert [kind for kind, alert_id in project.handled if alert_id == first] == [
         "acknowledged",
         "resolved",
     ]
@@ -235,17 +235,17 @@ def test_two_workers_do_not_handle_changes_of_the_same_alert(project: Project) -
 class Storms(Escalated):
     """Represents projects with followed alerts; a transaction handles 200 changes."""
 
-    def told(self) -> list[tuple[str, int]]:
+    def handled(self) -> list[tuple[str, int]]:
         """Handle all changes, and return the kind and alert of each change in order."""
-        told: list[tuple[str, int]] = []
+        handled: list[tuple[str, int]] = []
 
         def handle(changes: Sequence[Change], **_others: Any) -> None:
-            told.extend((each.kind.value, each.alert_id) for each in changes)
+            handled.extend((each.kind.value, each.alert_id) for each in changes)
 
         handlers: dict[Follower, Handler] = {Follower.INCIDENTS: handle}
         with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
             loop.run_due()
-        return told
+        return handled
 
     def followed(self, path: str) -> int:
         """Create a project whose alerts are followed, and return its id."""
@@ -269,9 +269,9 @@ def test_changes_of_more_severe_alerts_are_handled_first(storms: Storms) -> None
     storms.alerts(450, severity=1, project_id=project_id)
     mild = storms.alert(severity=5, project_id=project_id)
     critical = storms.alert(severity=0, project_id=project_id)
-    told = [alert_id for _, alert_id in storms.told()]
-    assert (told.index(critical), told.index(mild)) == (0, 451)
-    assert len(told) == len(set(told)) == 452
+    handled = [alert_id for _, alert_id in storms.handled()]
+    assert (handled.index(critical), handled.index(mild)) == (0, 451)
+    assert len(handled) == len(set(handled)) == 452
 
 
 @pytest.mark.long
@@ -282,10 +282,10 @@ def test_projects_take_turns(storms: Storms) -> None:
         storms.alerts(300, project_id=project_id)
     quiet = [storms.followed(f"acme/quiet-{number}") for number in range(40)]
     alone = [storms.alert(project_id=project_id) for project_id in quiet]
-    told = [alert_id for _, alert_id in storms.told()]
+    handled = [alert_id for _, alert_id in storms.handled()]
     # A transaction has places for twenty projects, and the next transaction for the next ones.
-    assert max(told.index(alert_id) for alert_id in alone) < 3 * 200
-    assert len(told) == len(set(told)) == 940
+    assert max(handled.index(alert_id) for alert_id in alone) < 3 * 200
+    assert len(handled) == len(set(handled)) == 940
 
 
 @pytest.mark.long
@@ -297,7 +297,7 @@ def test_earlier_changes_of_an_alert_that_becomes_critical_are_handled_first(
     storms.alerts(700, severity=1, project_id=project_id)
     risen = storms.alert(severity=4, project_id=project_id)
     storms.raise_severity(risen, 0)
-    told = storms.told()
-    assert [kind for kind, alert_id in told if alert_id == risen] == ["opened", "raised"]
-    assert told.index(("opened", risen)) == 0
-    assert told.index(("raised", risen)) == 200
+    handled = storms.handled()
+    assert [kind for kind, alert_id in handled if alert_id == risen] == ["opened", "raised"]
+    assert handled.index(("opened", risen)) == 0
+    assert handled.index(("raised", risen)) == 200

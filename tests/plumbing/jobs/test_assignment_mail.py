@@ -30,7 +30,7 @@ def assign(project: IncidentProject, iid: int, username: str, *, token: str = ""
     project.api("PUT", f"/alert_management_alerts/{iid}", assignee=username, token=token)
 
 
-def told(project: IncidentProject) -> list[tuple[str, str, str]]:
+def queued_messages(project: IncidentProject) -> list[tuple[str, str, str]]:
     """Queue the messages of assignments, and return all queued messages."""
     queue_assignments(project.settings, clock=lambda: project.now)
     with project.app.app_context():
@@ -46,15 +46,15 @@ def told(project: IncidentProject) -> list[tuple[str, str, str]]:
 def test_an_assignment_by_another_user_sends_an_email_with_a_link(project: IncidentProject) -> None:
     project.now_fire("Disk full", severity="high")
     assign(project, 1, "bob")
-    ((to, subject, text),) = told(project)
+    ((to, subject, text),) = queued_messages(project)
     assert (to, subject) == ("bob@people.example", "Assigned to you: Disk full (acme/shop #1)")
     assert "[high] Disk full (acme/shop #1), by @alice\n" in text
     assert "http://localhost/acme/shop/-/alerts/1\n" in text
-    assert len(told(project)) == 1
+    assert len(queued_messages(project)) == 1
     # Bob gets no email about alerts that he assigned to himself.
     assign(project, 1, "-")
     assign(project, 1, "bob", token=project.token_of("bob"))
-    assert len(told(project)) == 1
+    assert len(queued_messages(project)) == 1
 
 
 @pytest.mark.long
@@ -64,7 +64,7 @@ def test_many_assignments_are_one_message(project: IncidentProject) -> None:
         assign(project, iid, "bob")
     project.api("POST", "/incidents", code=201, title="Outage", assignees="bob,alice")
     operate(project.app, "incidents", "create", PROJECT, "--title", "Slow", "--assignee", "alice")
-    to_bob, to_alice = told(project)
+    to_bob, to_alice = queued_messages(project)
     assert to_bob[1].endswith(" and 30 more")
     assert "and 11 more\n" in to_bob[2]
     assert (to_alice[0], to_alice[1]) == (
@@ -80,19 +80,19 @@ def test_no_email_is_sent_for_a_removed_assignment_or_against_a_preference(
     project.now_fire("a", "b")
     assign(project, 1, "bob")
     assign(project, 1, "-")
-    assert told(project) == []
+    assert queued_messages(project) == []
     assign(project, 2, "bob")
     with project.app.app_context():
         bob = db.session.scalars(select(User).where(User.username == "bob")).one()
         db.session.add(PageRecipient(user_id=bob.id, time_zone="UTC", wants_follow_ups=False))
         db.session.commit()
-    assert told(project) == []
+    assert queued_messages(project) == []
     with project.app.app_context():
         db.session.execute(update(PageRecipient).values(wants_follow_ups=True))
         db.session.execute(update(Alert).values(title="x\r\nBcc: evil"))
         db.session.commit()
     assign(project, 1, "bob")
-    ((_, subject, _),) = told(project)
+    ((_, subject, _),) = queued_messages(project)
     assert subject == "Assigned to you: x Bcc: evil (acme/shop #1)"
 
 
@@ -100,7 +100,7 @@ def test_no_email_is_sent_to_a_user_who_lost_access(project: IncidentProject) ->
     project.now_fire("a")
     assign(project, 1, "bob")
     operate(project.app, "members", "remove", PROJECT, "bob")
-    assert told(project) == []
+    assert queued_messages(project) == []
 
 
 def test_a_waiting_message_is_cancelled_if_the_user_lost_access(
@@ -108,7 +108,7 @@ def test_a_waiting_message_is_cancelled_if_the_user_lost_access(
 ) -> None:
     project.now_fire("a")
     assign(project, 1, "bob")
-    assert len(told(project)) == 1
+    assert len(queued_messages(project)) == 1
     operate(project.app, "members", "remove", PROJECT, "bob")
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
@@ -127,7 +127,7 @@ def test_without_a_mail_server_no_notices_accumulate(project: IncidentProject) -
     project.now_fire("a")
     assign(project, 1, "bob")
     project.settings = replace(project.settings, mail_url="")
-    assert told(project) == []
+    assert queued_messages(project) == []
     with project.app.app_context():
         assert db.session.scalars(select(AssignmentNotice)).all() == []
         db.session.rollback()

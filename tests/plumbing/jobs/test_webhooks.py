@@ -28,7 +28,7 @@ from web.jobs.retention import prune_database
 DOWN = "http://127.0.0.1:1/"
 
 
-def told(receiver: Receiver) -> list[tuple[str, str]]:
+def received_events(receiver: Receiver) -> list[tuple[str, str]]:
     """Return the type of each message and the title of its alert."""
     return [(each.type, each.event["data"]["alert"]["title"]) for each in receiver.received]
 
@@ -51,7 +51,7 @@ def test_changes_of_an_alert_are_sent_signed_and_in_order(
     webhooks.queue()
     webhooks.deliver()
 
-    assert told(receiver) == [
+    assert received_events(receiver) == [
         (f"alert.{kind}", "Disk full")
         for kind in ("opened", "acknowledged", "ignored", "reopened", "resolved")
     ]
@@ -92,7 +92,7 @@ def test_an_endpoint_gets_only_its_chosen_events_of_alerts_that_meet_its_conditi
         webhooks.set_status(iid, "resolved")
     webhooks.deliver()
     webhooks.deliver()
-    assert told(receiver) == [("alert.resolved", "One")]
+    assert received_events(receiver) == [("alert.resolved", "One")]
     labels = alert_of(receiver.received[0])["labels"]
     assert (len(labels), max(map(len, labels.values()))) == (64, 1_000)
 
@@ -154,12 +154,12 @@ def test_after_an_hour_long_outage_an_endpoint_gets_all_messages_once_in_order_f
     for _ in range(3):
         webhooks.wait(hours=4)
         webhooks.deliver()
-    assert sorted(told(receiver)) == [
+    assert sorted(received_events(receiver)) == [
         ("alert.acknowledged", "One"),
         ("alert.opened", "One"),
         ("alert.opened", "Two"),
     ]
-    of_one = [kind for kind, title in told(receiver) if title == "One"]
+    of_one = [kind for kind, title in received_events(receiver) if title == "One"]
     assert of_one == ["alert.opened", "alert.acknowledged"]
     assert webhooks.state(endpoint).state is DestinationState.ACTIVE
 
@@ -180,7 +180,7 @@ def test_a_permanently_rejected_message_delays_only_its_own_alert(
     webhooks.deliver()
     webhooks.wait(minutes=1)
     webhooks.deliver()
-    assert told(receiver) == [("alert.opened", "Other")]
+    assert received_events(receiver) == [("alert.opened", "Other")]
     poison, held, other = webhooks.log(endpoint)
     assert (poison.status_code, poison.error) == (400, "the server returned 400 Bad Request")
     assert (held.state, held.tries) == (DeliveryState.WAITING, 0)

@@ -125,7 +125,7 @@ def test_names_of_private_networks_are_not_sent_to_the_proxy(host: str) -> None:
     assert seen == []
 
 
-def refusing(status: str) -> Callable[[], str]:
+def error_for_status(status: str) -> Callable[[], str]:
     def fail() -> str:
         with running_proxy(0, status=status) as (url, _seen), pytest.raises(OutgoingError) as found:
             post(client_through(url), f"https://{UNKNOWN}/")
@@ -135,6 +135,6 @@ def refusing(status: str) -> Callable[[], str]:
 
 
 def test_errors_of_the_proxy_name_it() -> None:
-    assert "the proxy in OUTGOING_PROXY returned 403" in refusing("403 Forbidden")()
+    assert "the proxy in OUTGOING_PROXY returned 403" in error_for_status("403 Forbidden")()
     with pytest.raises(OutgoingError, match="the proxy in OUTGOING_PROXY cannot be reached"):
         post(client_through(f"http://127.0.0.1:{free_port()}"), f"https://{UNKNOWN}/")

@@ -79,7 +79,7 @@ def rule(
         )
 
 
-def told(mailbox: Mailbox) -> list[str]:
+def new_recipients(mailbox: Mailbox) -> list[str]:
     """Return the recipients of the messages since the last call."""
     found = sorted(str(each["To"]).partition("@")[0] for each in mailbox.messages)
     mailbox.messages.clear()
@@ -105,7 +105,7 @@ def test_a_delayed_contact_is_notified_unless_the_page_was_answered(
     alert = pages.alert()
     pages.page([alert], alice)
     pages.run_for(5)
-    assert told(mailbox) == ["first"]
+    assert new_recipients(mailbox) == ["first"]
     assert outcomes(pages) == ["accepted"]
     # A delayed message is not late, and no clock correction applies.
     pages.wait(seconds=110)
@@ -114,15 +114,15 @@ def test_a_delayed_contact_is_notified_unless_the_page_was_answered(
         assert count_overdue(session=session, now=pages.now) == 0
         assert times_ahead(session=session, now=pages.now) == {}
         assert sum(each.waiting for each in states_by_type(session=session, now=pages.now)) == 0
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     pages.run_for(10)
-    assert told(mailbox) == ["second"]
+    assert new_recipients(mailbox) == ["second"]
     pages.set_status([alert], "resolved")
     pages.run_for(40)
-    assert told(mailbox) == ["first", "second"]
+    assert new_recipients(mailbox) == ["first", "second"]
     pages.wait(minutes=20)
     pages.run_for(3)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     assert pages.waiting_messages() == []
 
 
@@ -149,7 +149,7 @@ def test_rules_depend_on_urgency_and_on_the_user_s_local_time(
     pages.now = pages.now.replace(day=2, hour=hour)
     pages.page([pages.alert(severity=severity)], alice, is_critical=severity == 0)
     pages.run_for(3)
-    assert told(mailbox) == expected
+    assert new_recipients(mailbox) == expected
 
 
 @pytest.mark.long
@@ -179,7 +179,7 @@ def test_later_contacts_are_notified_immediately_if_the_first_ones_fail(
     receiver.answer = lambda _request: (503, {})
     pages.page([pages.alert()], alice)
     pages.run_for(4)
-    assert told(mailbox) == ["later"]
+    assert new_recipients(mailbox) == ["later"]
     assert outcomes(pages) == ["accepted"]
 
 
@@ -216,7 +216,7 @@ def test_other_contacts_and_the_account_are_notified_if_all_contacts_of_the_rule
     alert = pages.alert()
     pages.page([alert], alice)
     pages.run_for(4)
-    assert told(mailbox) == ["alice", "without"]
+    assert new_recipients(mailbox) == ["alice", "without"]
     assert outcomes(pages) == ["accepted"]
     assert pages.activity(alert) == []
 
@@ -234,7 +234,7 @@ def test_pages_of_a_deleted_contact_go_to_the_next_contacts(
     with pages.session() as session:
         delete_contact(phone.id, Owner(user_id=alice.id), session=session, now=pages.now)
     pages.run_for(2)
-    assert told(mailbox) == ["later"]
+    assert new_recipients(mailbox) == ["later"]
     assert outcomes(pages) == ["accepted"]
 
 
@@ -247,14 +247,14 @@ def test_rules_for_critical_alerts_apply_when_an_alert_becomes_critical(
     alert = pages.alert(severity=2)
     pages.page([alert], alice)
     pages.run_for(3)
-    assert told(mailbox) == ["office"]
+    assert new_recipients(mailbox) == ["office"]
     with pages.session() as session:
         session.get_one(Alert, alert).severity = 0
         session.flush()
         for _ in range(2):
             pages_became_critical([alert], session=session, now=pages.now)
     pages.run_for(3)
-    assert told(mailbox) == ["phone"]
+    assert new_recipients(mailbox) == ["phone"]
 
 
 @pytest.mark.long
@@ -267,21 +267,21 @@ def test_a_changed_rule_applies_to_later_pages(
     other = mail(pages, alice, "other")
     pages.page([pages.alert("Disk full")], alice)
     pages.run_for(3)
-    assert told(mailbox) == ["first"]
+    assert new_recipients(mailbox) == ["first"]
     with pages.session() as session:
         (number,) = session.scalars(select(ContactRule.id).where(ContactRule.delay_minutes == 5))
         work = work_in(session, actor=user_actor(alice.id, "alice"), now=pages.now)
         change_rule(work, number, ContactRuleChange(contact_id=other.id, delay_minutes=1))
     pages.page([pages.alert("Fire")], alice)
     pages.run_for(35)
-    assert told(mailbox) == ["first"]
+    assert new_recipients(mailbox) == ["first"]
     pages.wait(minutes=1)
     pages.run_for(3)
-    assert told(mailbox) == ["other"]
+    assert new_recipients(mailbox) == ["other"]
     # A message that already waits keeps its time.
     pages.wait(minutes=4)
     pages.run_for(3)
-    assert told(mailbox) == ["later"]
+    assert new_recipients(mailbox) == ["later"]
     assert pages.waiting_messages() == []
 
 
@@ -299,7 +299,7 @@ def test_a_clock_that_ran_ahead_delays_no_message(
         with pages.session() as session:
             bring_back(session=session, now=pages.now)
     pages.run_for(2)
-    assert told(mailbox) == ["first", "later"]
+    assert new_recipients(mailbox) == ["first", "later"]
 
 
 def test_times_without_a_rule_are_found_in_any_week() -> None:

@@ -114,7 +114,7 @@ def test_each_single_call_is_in_usage_rehearsals_and_notices(service: RecordedSe
     for release in sorted({BY_ID[change].release for change in expected}, key=parse_release):
         until = {each for each in expected if not BY_ID[each].removal > parse_release(release)}
         assert rehearsed(service, release) == until
-    assert told(service) == {BY_ID[change].title for change in expected}
+    assert titles_in_email(service) == {BY_ID[change].title for change in expected}
 
 
 def used(caller: Caller) -> set[str]:
@@ -133,7 +133,7 @@ def rehearsed(service: RecordedService, release: str) -> set[str]:
     }
 
 
-def told(service: RecordedService) -> set[str]:
+def titles_in_email(service: RecordedService) -> set[str]:
     """Return the titles of the changes in the message to the owner."""
     releases = {change.release for change in SCHEDULE if change.release != "17.5"}
     dates = ", ".join(f"{each}=2026-03-2{n}" for n, each in enumerate(sorted(releases)))

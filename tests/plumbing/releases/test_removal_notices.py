@@ -34,7 +34,7 @@ def mails(service: RecordedService) -> list[Mail]:
         return stored_mails(session, service.settings.secret_key)
 
 
-def told(service: RecordedService) -> list[str]:
+def recipients(service: RecordedService) -> list[str]:
     return [each.recipient.partition("@")[0] for each in mails(service)]
 
 
@@ -165,7 +165,7 @@ def test_current_maintainers_are_notified_of_their_project_s_token(
         session.delete(session.scalars(member).one())
 
     assert queue(service) == 2
-    assert sorted(told(service)) == ["alice", "carol"]
+    assert sorted(recipients(service)) == ["alice", "carol"]
 
 
 @pytest.mark.long
@@ -179,14 +179,14 @@ def test_the_owner_of_an_application_is_notified_of_calls_of_any_user(
     board = service.application_of(bob)
     service.grant(board, alice)("PUT", "/projects/acme%2Fshop", json=LEVEL)
     service.flush()
-    assert (queue(service), told(service)) == (1, ["bob"])
+    assert (queue(service), recipients(service)) == (1, ["bob"])
 
     with service.session() as session:
         session.get_one(Application, board).owner_id = alice.id
-    assert (queue(service), told(service)) == (1, ["bob", "alice"])
+    assert (queue(service), recipients(service)) == (1, ["bob", "alice"])
     with service.session() as session:
         session.get_one(Application, board).is_instance_wide = True
-    assert (queue(service), told(service)) == (1, ["bob", "alice", root.username])
+    assert (queue(service), recipients(service)) == (1, ["bob", "alice", root.username])
 
 
 @pytest.mark.long
@@ -198,4 +198,4 @@ def test_concurrent_workers_write_each_email_once(service: RecordedService) -> N
         written = list(pool.map(lambda _: queue(service), range(4)))
 
     assert sum(written) == 2
-    assert sorted(told(service)) == ["alice", "bob"]
+    assert sorted(recipients(service)) == ["alice", "bob"]

@@ -316,7 +316,7 @@ def test_signals_do_not_change_the_number_of_processes(new_service: NewService) 
         before = heavy_processes(live), web_processes(live)
         for told, number in enumerate((signal.SIGTTOU, signal.SIGTTIN), start=1):
             os.kill(live.pid, number)
-            wait_until(partial(is_told, live, "set WEB_CONCURRENCY", told))
+            wait_until(partial(is_logged, live, "set WEB_CONCURRENCY", told))
         with asking(live, check(), asked("/healthz")) as clients:
             assert [each.answer().status for each in clients] == [200, 200]
         assert (heavy_processes(live), web_processes(live)) == before
@@ -336,7 +336,7 @@ def test_reloads_leave_no_file_open(new_service: NewService) -> None:
             assert client.answer().status == 200
 
 
-def is_told(live: LiveGatebell, words: str, times: int) -> bool:
+def is_logged(live: LiveGatebell, words: str, times: int) -> bool:
     return live.log_text().count(words) >= times
 
 
