@@ -1,4 +1,4 @@
-"""`gatebell doctor` says what is wrong with an installation, `mail test` whether mail leaves."""
+"""Tests of `gatebell doctor` and `gatebell mail test`."""
 
 import json
 import os
@@ -41,8 +41,8 @@ def diagnosis(app: Flask) -> tuple[int, States]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_service_that_runs_is_well(new_service: NewService, kind: str) -> None:
-    # One of its own: on one that tests share, pages of others may be overdue.
+def test_a_running_service_passes_all_checks(new_service: NewService, kind: str) -> None:
+    # The service is not shared, because pages of other tests could be overdue.
     with running(new_service(kind)) as gatebell:
         told = gatebell.cli("doctor")
     states = {each["check"]: each["state"] for each in told["checks"]}
@@ -65,7 +65,7 @@ def test_a_python_that_was_built_without_optimization_is_a_warning(
 
 
 @pytest.mark.long
-def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
+def test_missing_parts_are_reported_and_set_the_exit_status(app: Flask) -> None:
     status, found = diagnosis(app)
     assert status == 1
     assert found["worker"] == (
@@ -73,7 +73,7 @@ def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
         "No background worker has ever reported, so nobody is paged.",
     )
     assert found["database"][0] == found["migrations"][0] == "ok"
-    # Nobody listens at BASE_URL.
+    # No server listens at BASE_URL.
     assert found["proxy"][0] == "failed"
 
 
@@ -87,7 +87,7 @@ def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask
     assert found["worker"] == ("failed", said)
 
 
-def test_changes_that_nobody_processes_are_named(app: Flask) -> None:
+def test_unprocessed_changes_are_reported(app: Flask) -> None:
     with app.app_context():
         since = now() - timedelta(minutes=10)
         record_turn(WORKER_HEARTBEAT, session=db.session(), now=now())
@@ -100,7 +100,7 @@ def test_changes_that_nobody_processes_are_named(app: Flask) -> None:
 
 
 @pytest.mark.one_database("postgres")
-def test_a_database_that_is_away_does_not_end_the_other_checks(
+def test_an_unavailable_database_does_not_stop_the_other_checks(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     away = f"postgresql://gatebell:secret-word@127.0.0.1:{free_port()}/gatebell"
@@ -115,7 +115,7 @@ def test_a_database_that_is_away_does_not_end_the_other_checks(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_a_pg_dump_that_cannot_make_a_backup_is_told(
+def test_an_unsuitable_pg_dump_is_reported(
     app: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "pg_dump"
@@ -141,7 +141,7 @@ def report(app: Flask, name: str) -> None:
 
 
 @pytest.mark.long
-def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> None:
+def test_separate_rate_limit_counters_of_web_servers_are_reported(app: Flask) -> None:
     report(app, "one:8000 web")
     report(app, "one:8000 worker")
     report(app, "two:8000 worker")
@@ -158,7 +158,7 @@ def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> N
 
 
 @pytest.mark.long
-def test_a_store_of_all_hosts_counts_for_all(
+def test_an_unreachable_shared_rate_limit_store_is_reported(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     store = f"redis://127.0.0.1:{free_port()}"
@@ -174,7 +174,7 @@ def test_a_store_of_all_hosts_counts_for_all(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_file_counts_as_open_to_others_only_where_they_reach_it(
+def test_a_readable_file_is_reported_only_if_its_folder_is_accessible(
     app: Flask, settings: Settings
 ) -> None:
     (settings.instance_path / "gatebell.db").chmod(0o644)
@@ -193,16 +193,16 @@ SEEN = (
     (1, FORGED, "failed", "clients can choose their own IP address"),
     (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),
     (1, f"{FORGED}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
-    # The proxy replaces what the client sent, as the files of deploy/ do.
+    # The proxy replaces the header that the client sent, as the files of deploy/ do.
     (2, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1, unless"),
     (3, "203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2, unless"),
     (2, f"{FORGED}, 203.0.113.9", "failed", "clients can choose their own IP address"),
-    # It removes the header.
+    # The proxy removes the header.
     (1, "", "failed", "Set TRUSTED_PROXIES=0, unless"),
 )
 
 
-def test_what_proxies_do_to_addresses_is_found_out(
+def test_the_number_of_proxies_is_detected(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     apps = [make_app(replace(settings, trusted_proxies=trusted)) for trusted in range(4)]
@@ -215,13 +215,13 @@ def test_what_proxies_do_to_addresses_is_found_out(
         found = judge_headers(body, trusted=trusted)
         assert found.state == state
         assert sentence in found.message
-        # Nobody else is told anything.
+        # Requests without a valid probe get no information.
         headers[HEADER] = f"{probe}x"
         assert app.test_client().get("/healthz", headers=headers).get_json() == {"status": "ok"}
 
 
 @pytest.mark.long
-def test_mail_leaves_or_the_reason_is_said(
+def test_a_test_message_is_sent_or_the_error_is_reported(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     mailbox = Mailbox()

@@ -1,4 +1,4 @@
-"""Values that are too long are refused in a sentence, the same on each kind of database."""
+"""Tests that values which are too long are rejected in a sentence, on each database."""
 
 import pytest
 from flask import Flask
@@ -37,7 +37,7 @@ TOO_LONG = (
 
 
 @pytest.mark.long
-def test_values_that_are_too_long_are_refused_in_a_sentence(app: Flask) -> None:
+def test_values_that_are_too_long_are_rejected_in_a_sentence(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
@@ -47,12 +47,12 @@ def test_values_that_are_too_long_are_refused_in_a_sentence(app: Flask) -> None:
         assert isinstance(done.exception, SystemExit), arguments
         said = app.json.loads(done.stderr)["error"]
         assert sentence in said, arguments
-    # And none of them has left anything, or the connection in a bad state.
+    # The errors leave no rows, and the connection stays usable.
     assert len(operate(app, "users", "list")["users"]) == 1
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_what_no_rule_foresees_is_refused_in_a_sentence_too(
+def test_database_errors_about_long_values_are_reported_in_a_sentence(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("domain.accounts.names.LONGEST_NAME", 9_999)

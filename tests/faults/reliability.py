@@ -1,7 +1,7 @@
 """Writes docs/evidence/reliability.md: the cost of each fault, from the counts of its test.
 
-`make faults` empties the folder of accounts, runs the tests and, if none of them failed, writes the
-document. Each test that is marked `fault` leaves a file there, with the figures of that run alone.
+`make faults` empties the folder of accounts, runs the tests and writes the document if all of them
+passed. Each test that is marked `fault` stores a file there, with the figures of that run.
 """
 
 import json
@@ -67,7 +67,7 @@ These were not part of the run:
 
 
 def keep(folder: Path, test: str, fault: str, kept: Kept) -> None:
-    """Write down what one test has counted."""
+    """Store the counts of one test."""
     folder.mkdir(parents=True, exist_ok=True)
     run = {
         "test": test,

@@ -1,4 +1,4 @@
-"""`make bench` and `make bench-neighbours`, as small as they get: each kind of work once."""
+"""Tests of `make bench` and `make bench-neighbours` with minimal amounts of each kind of work."""
 
 import os
 import shutil
@@ -18,15 +18,15 @@ from bench.workloads import COMPARED, FIGURES
 pytestmark = pytest.mark.one_database("postgres")
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Of wrk, and what it is linked with.
+#: The package of wrk and its libraries.
 _PACKAGES = ("wrk", "libluajit-5.1-2", "libluajit-5.1-common")
-#: An idle machine takes a minute.
+#: Number of seconds; an idle machine needs a minute.
 _PATIENCE_SECONDS = 600
 
 
 @pytest.fixture(scope="module")
 def wrk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of wrk: that of the machine, or else Debian's, unpacked for these tests."""
+    """Return the folder of wrk: the installed program, or Debian's unpacked package."""
     if found := shutil.which("wrk"):
         yield Path(found).parent
         return
@@ -86,7 +86,7 @@ def test_every_figure_can_be_measured(wrk: Path) -> None:
     rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in row] for row in rows]
     for work in FIGURES:
-        # With TLS and without; the requests of the mix have a row of their own.
+        # There are rows with TLS and without it; requests of the mix have an additional row.
         found = [row for row in cells if row[0] == work.label]
         assert len(found) == 2 + (work in MIX), (work, done.stdout)
         assert {row[7] for row in found[:2]} == {"0"}, (work, done.stdout)
@@ -101,7 +101,7 @@ def test_every_figure_can_be_measured(wrk: Path) -> None:
 
 
 @pytest.mark.long
-def test_every_neighbour_can_be_measured(wrk: Path) -> None:
+def test_every_neighbor_can_be_measured(wrk: Path) -> None:
     document = ROOT / "docs" / "evidence" / "noisy-neighbors.md"
     before = document.read_bytes()
     done = subprocess.run(
@@ -115,7 +115,7 @@ def test_every_neighbour_can_be_measured(wrk: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-4000:]
     for words, _ in NEIGHBOURS.values():
-        # A row for each of two requests, on each of two databases.
+        # There is a row for each of two requests on each of two databases.
         assert done.stdout.count(f"| {words} |") == 4, (words, done.stdout)
     assert done.stdout.count(" stands still") == 1
     assert document.read_bytes() == before

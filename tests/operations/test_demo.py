@@ -1,4 +1,4 @@
-"""The demonstration: what `make demo` furnishes can be seen by everybody it names."""
+"""Tests that users of the demonstration (`make demo`) can see its content."""
 
 import re
 from collections.abc import Callable
@@ -41,7 +41,7 @@ _FOR_DEVELOPERS = (
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_demonstration_has_something_on_every_page(
+def test_the_demonstration_has_content_on_every_page(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     settings = replace(
@@ -62,7 +62,7 @@ def test_the_demonstration_has_something_on_every_page(
     assert Memory.read(settings) == memory
     with pytest.raises(NotEmptyError, match="9 accounts and 2 groups"):
         check_is_empty(settings)
-    assert_it_is_believable(settings)
+    assert_data_is_varied(settings)
     app = make_app(settings)
     for person in PEOPLE:
         browser = signed_in(app, person.username, memory.password)
@@ -73,8 +73,8 @@ def test_the_demonstration_has_something_on_every_page(
                 assert browser.get(path).status_code == 200, (person, path)
 
 
-def assert_it_is_believable(settings: Settings) -> None:
-    """Look at what there is of everything: open and closed, sent and refused."""
+def assert_data_is_varied(settings: Settings) -> None:
+    """Check that the data contains many states, such as open and closed alerts."""
     engine = open_engine(settings)
     with Session(engine) as session:
 
@@ -110,7 +110,7 @@ def signed_in(app: Flask, name: str, password: str) -> FlaskClient:
     return browser
 
 
-def test_a_database_that_somebody_works_with_is_left_alone(app: Flask, settings: Settings) -> None:
+def test_a_database_in_use_is_not_changed(app: Flask, settings: Settings) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     with pytest.raises(NotEmptyError, match="1 account, and the demonstration wants one of its"):
         check_is_empty(settings)

@@ -1,4 +1,4 @@
-"""The manifests of deploy/kubernetes name what the image, the settings and each other have."""
+"""Tests that the manifests of deploy/kubernetes match the image, the settings and each other."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def test_every_variable_is_a_setting_and_every_file_is_mounted() -> None:
                 assert any(value.startswith(mount) for mount in mounts), variable
 
 
-def test_the_settings_are_read(tmp_path: pytest.TempPathFactory) -> None:
+def test_the_settings_of_all_pods_are_valid(tmp_path: pytest.TempPathFactory) -> None:
     for _, pod in pods():
         given = settings_of(pod)
         plain = {name: value for name, value in given.items() if not name.endswith("_FILE")}
@@ -66,7 +66,7 @@ def test_the_settings_are_read(tmp_path: pytest.TempPathFactory) -> None:
         assert read_settings(plain | filled).migrate_on_start is False
 
 
-def test_pods_are_confined_and_have_what_a_read_only_file_system_lacks() -> None:
+def test_pods_are_confined_and_have_writable_mounts() -> None:
     (user,) = re.findall(r"useradd --system --uid (\d+)", CONTAINERFILE)
     for name, pod in pods():
         context, (container,) = pod["securityContext"], pod["containers"]
@@ -92,7 +92,7 @@ def test_a_pod_stops_within_its_grace_period() -> None:
         assert pod["terminationGracePeriodSeconds"] > patience + 5, name
 
 
-def test_selectors_claims_and_backends_name_what_is_there() -> None:
+def test_selectors_claims_and_backends_refer_to_existing_objects() -> None:
     deployments = named("Deployment")
     web = deployments["gatebell-web"]["spec"]["template"]
     for each in (*deployments.values(), *named("PodDisruptionBudget").values()):
@@ -128,7 +128,7 @@ def test_liveness_does_not_depend_on_the_database() -> None:
     }
 
 
-def test_all_pods_run_one_image_and_programs_that_it_has() -> None:
+def test_all_pods_run_existing_programs_of_one_image() -> None:
     images = {pod["containers"][0]["image"] for _, pod in pods()}
     assert len(images) == 1
     commands = [pod["containers"][0].get("command") for _, pod in pods()]

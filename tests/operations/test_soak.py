@@ -1,4 +1,4 @@
-"""The claims of `make soak` fail where they should: on leaks and losses that are made up."""
+"""Tests that the claims of `make soak` fail for simulated leaks and losses."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _NOISE_MIB = 0.4
 def _found(
     *, memory: float = 0.0, files: float = 0.0, rows: float = 0.0, queue: int = 0
 ) -> Findings:
-    """Return an hour in which the worker and the tables grow by so much; the web does not."""
+    """Simulate an hour in which the worker and the tables grow, but the web processes do not."""
     chance = random.Random(7)  # noqa: S311 - noise
 
     def use(name: str, hours: float, *, grows: bool) -> Use:
@@ -98,8 +98,8 @@ _CASES: Mapping[str, tuple[Callable[[], Findings], str]] = {
 
 
 @pytest.mark.parametrize("name", _CASES)
-def test_what_goes_wrong_fails_the_claim_about_it_and_no_other(name: str) -> None:
-    """A made-up hour has one thing wrong, or nothing."""
+def test_a_fault_fails_only_the_claim_about_it(name: str) -> None:
+    """Check a simulated hour with one fault, or with none."""
     make, claim = _CASES[name]
     found = make()
     failed = _failed(found)
@@ -108,7 +108,7 @@ def test_what_goes_wrong_fails_the_claim_about_it_and_no_other(name: str) -> Non
     assert as_markdown(found).count("| **no** |") == len(failed)
 
 
-def test_the_accounts_see_what_is_lost_doubled_late_and_not_due() -> None:
+def test_the_ledgers_detect_lost_doubled_late_and_undue_messages() -> None:
     titles = Titles()
     titles.accept(["stored", "lost", "doubled"])
     waiting = titles.waiting(older_than=0.0)

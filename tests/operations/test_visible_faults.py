@@ -1,4 +1,4 @@
-"""Faults of an installation are in /metrics and in `gatebell doctor`."""
+"""Tests that faults of an installation appear in /metrics and in `gatebell doctor`."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def value(client: FlaskClient, name: str) -> float:
 
 
 @pytest.mark.one_database("sqlite")
-def test_backups_that_fail_or_are_missing_are_shown(
+def test_failed_and_missing_backups_are_shown(
     app: Flask, client: FlaskClient, tmp_path: Path
 ) -> None:
     assert (
@@ -73,7 +73,7 @@ def test_an_old_backup_is_a_warning(app: Flask) -> None:
         assert backup_state(session=session).bytes == 2_000_000
 
 
-def test_a_job_of_the_worker_that_fails_is_shown(app: Flask, client: FlaskClient) -> None:
+def test_a_failed_job_of_the_worker_is_shown(app: Flask, client: FlaskClient) -> None:
     note(app, record_failed_job, "prune", "ValueError")
     assert (
         'gatebell_task_last_failure_timestamp_seconds{task="prune"}' in client.get("/metrics").text
@@ -91,7 +91,7 @@ def test_disk_space_and_ignored_variables_are_metrics(
     assert value(client, 'gatebell_disk_size_bytes{place="repositories"}') > 0
 
 
-def test_a_store_of_rate_limits_that_is_away_is_a_metric(
+def test_an_unavailable_rate_limit_store_is_a_metric(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     away = replace(settings, ratelimit_storage_uri=f"redis://127.0.0.1:{free_port()}")
@@ -99,7 +99,7 @@ def test_a_store_of_rate_limits_that_is_away_is_a_metric(
 
 
 @pytest.mark.long
-def test_administrators_are_told_which_unit_failed(
+def test_administrators_are_notified_of_a_failed_unit(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     mailbox = Mailbox()

@@ -1,4 +1,4 @@
-"""How far the clock of a host is from the database's is measured and said."""
+"""Tests that the difference between a host's clock and the database's is measured and shown."""
 
 import logging
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def host(settings: Settings, clock: Clock) -> Iterator[Flask]:
     close_app(app)
 
 
-def test_readiness_says_by_how_much_the_clock_is_off(
+def test_readiness_reports_the_clock_difference(
     host: Flask, clock: Clock, settings: Settings
 ) -> None:
     answer = host.test_client().get("/readyz")
@@ -52,7 +52,7 @@ def test_readiness_says_by_how_much_the_clock_is_off(
         assert remark.endswith(" s ahead of the database's clock.")
 
 
-def test_a_host_leaves_its_keys_and_clock_and_warns(
+def test_a_host_records_its_keys_and_clock_and_warns(
     settings: Settings, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="gatebell.clock"):

@@ -1,4 +1,4 @@
-"""While a page is rendered, other requests have their turn, unless it may hold a lock."""
+"""Tests that rendering lets other requests run, except in requests that can hold a lock."""
 
 import pytest
 from flask import Flask
@@ -9,7 +9,7 @@ ROWS = "{% for each in rows %}<b>{{ each }}</b>{% endfor %}"
 
 
 @pytest.mark.parametrize(("method", "gives_turns"), [("GET", True), ("POST", False)])
-def test_others_have_their_turn_between_the_pieces_of_a_page(
+def test_rendering_yields_to_other_requests_between_pieces_of_a_page(
     monkeypatch: pytest.MonkeyPatch, method: str, *, gives_turns: bool
 ) -> None:
     turns: list[float] = []

@@ -1,4 +1,4 @@
-"""Two workers and two people at the same moment: one incident, and one winner."""
+"""Tests that concurrent workers and users open only one incident."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,8 +23,8 @@ def project(app: Flask, settings: Settings) -> IncidentProject:
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentProject) -> None:
-    """Alert 1 was resolved and fired again as alert 2, before any worker came to either."""
+def test_alerts_claimed_by_two_workers_join_one_incident(project: IncidentProject) -> None:
+    """Resolve alert 1 and fire it again as alert 2, before a worker handles either of them."""
     project.rule()
     engine = open_engine(project.settings)
     with Session(engine) as session, Session(engine) as other:
@@ -54,7 +54,9 @@ def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentP
     assert len(project.incidents()) == 1
 
 
-def test_of_several_who_open_an_incident_from_one_alert_one_does(project: IncidentProject) -> None:
+def test_only_one_of_several_requests_opens_an_incident_from_an_alert(
+    project: IncidentProject,
+) -> None:
     project.fire("a")
 
     def open_one() -> int:

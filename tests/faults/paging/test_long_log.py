@@ -1,4 +1,4 @@
-"""The write-ahead log of SQLite is short again as soon as anybody may make it so."""
+"""Tests that SQLite's write-ahead log is truncated as soon as no reader prevents it."""
 
 import sqlite3
 import sys
@@ -27,7 +27,7 @@ def file_of(live: LiveGatebell) -> Path:
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """Read for as long as the block runs: meanwhile nobody can begin the log anew."""
+    """Read for the duration of the block, so that the log cannot be restarted."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM users").fetchall()
@@ -35,7 +35,7 @@ def reading(file: Path) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_a_log_that_grew_is_short_again_when_nobody_is_in_the_way(start: Start) -> None:
+def test_a_long_log_is_truncated_when_no_reader_prevents_it(start: Start) -> None:
     live = start("sqlite")
     endpoint, file = connect(live), file_of(live)
     with reading(file), closing(sqlite3.connect(file, isolation_level=None)) as writer:
@@ -51,7 +51,7 @@ def test_a_log_that_grew_is_short_again_when_nobody_is_in_the_way(start: Start) 
     assert endpoint.send(title="after").status_code == 200
 
 
-def test_whoever_reads_is_not_waited_for(tmp_path: Path) -> None:
+def test_truncation_does_not_wait_for_readers(tmp_path: Path) -> None:
     file = tmp_path / "some.db"
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -71,7 +71,7 @@ def test_whoever_reads_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.faults_full
 @pytest.mark.fault("eight others send 200 kB at a time for 60 s")
-def test_many_who_send_at_once_do_not_make_it_grow(start: Start) -> None:
+def test_concurrent_senders_do_not_make_the_log_grow(start: Start) -> None:
     live = start("sqlite", WEB_CONCURRENCY="3")
     endpoint, file, end = connect(live), file_of(live), Event()
     with ThreadPoolExecutor(8) as senders, load_on(endpoint) as answers:

@@ -1,4 +1,4 @@
-"""Lists of several projects that nobody has analysed are read in indexes, on both databases."""
+"""Tests that alert lists of several projects use indexes on tables without statistics."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.support.database.sql_statements import assert_nothing_is_read_whole, 
 from tests.support.service.commands import operate
 from web.extensions import db
 
-#: `{numbers}` is a source of the numbers n. Most are over.
+#: `{numbers}` is a source of the numbers n. Most of the alerts are resolved.
 _FILL = """
 INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events, service,
   environment, started_at, last_event_at, created_at)
@@ -30,7 +30,7 @@ SELECT :project_id, n, 0, CASE WHEN n % 20 = 0 THEN 'triggered' ELSE 'resolved' 
   '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000'
 FROM {numbers}
 """
-#: Each with the number of alerts on its first page.
+#: Filters with the number of alerts on the first page.
 FILTERS: dict[str, tuple[dict[str, Any], int]] = {
     "all": ({}, 20),
     "open": ({"statuses": OPEN_STATUSES}, 20),
@@ -44,7 +44,7 @@ FILTERS: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-def test_no_list_of_all_projects_reads_all_alerts(app: Flask) -> None:
+def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme", "--owner", "alice")
     ids = [operate(app, "projects", "create", f"acme/{name}")["id"] for name in ("shop", "site")]
@@ -75,7 +75,7 @@ def test_no_list_of_all_projects_reads_all_alerts(app: Flask) -> None:
 
 
 def check_batch(by: Actor) -> None:
-    """Change the open alerts of all projects slice by slice, and take that back."""
+    """Change the open alerts of all projects in slices, and undo the change."""
     session, now = db.session(), system_clock()
     order = BatchOrder(status="ignored", by=by, project_id=None, list_query="")
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")

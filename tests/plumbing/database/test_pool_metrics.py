@@ -1,4 +1,4 @@
-"""/metrics tells of pools of connections that run out, of e-mail that waits, and of pruning."""
+"""Tests of the metrics of connection pools, queued email and pruning."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +51,7 @@ def _fail_to_take(kept: KeptConnections) -> None:
         another.submit(kept.transact, lambda: None).result()
 
 
-def test_mail_that_waits_and_pruning_are_told(client: FlaskClient) -> None:
+def test_metrics_show_queued_mail_and_pruning(client: FlaskClient) -> None:
     assert scraped(client)["gatebell_prune_last_started_timestamp_seconds"] == 0
     message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
     with client.application.app_context():

@@ -1,4 +1,4 @@
-"""Reports read what is of their project and period, however much else is stored."""
+"""Tests that reports read only rows of their project and period."""
 
 from datetime import timedelta
 
@@ -17,8 +17,8 @@ from web.http.work import work
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
 NIGHT = timedelta(hours=15)
-#: Of each of two projects: four months. Of a larger part of a small table the planner may well read
-#: all of it.
+#: Alerts of two projects over four months. The planner may scan a small table if a report covers a
+#: larger part of it.
 _ALERTS = """
 INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events,
   started_at, last_event_at, created_at, ended_at)

@@ -1,4 +1,4 @@
-"""SQLite looks words up first, however many alerts there are that nobody has counted."""
+"""Tests that SQLite looks up search words first, without statistics about the alerts."""
 
 import re
 
@@ -29,7 +29,7 @@ FROM numbers
 
 
 @pytest.mark.parametrize("order", ["started", "severity", "events"])
-def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, order: str) -> None:
+def test_few_matching_alerts_are_found_by_word_and_then_by_id(app: Flask, order: str) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
@@ -50,7 +50,7 @@ def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, o
 
 @pytest.mark.long
 @pytest.mark.parametrize("order", ["started", "severity"])
-def test_many_alerts_are_walked_in_the_order_of_the_list(app: Flask, order: str) -> None:
+def test_many_matching_alerts_are_read_in_list_order(app: Flask, order: str) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():

@@ -1,4 +1,4 @@
-"""What holds pages back is found in indexes, however many alerts and ended silences there are."""
+"""Tests that silences and flapping alerts are found by index, among many ended silences."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True
 
 READING = Reading(nesting_limit=100, automatic_fingerprint=True)
 _FEW = 250
-#: One fingerprint has very many alerts; the newest ones are open.
+#: One fingerprint has many alerts, of which the newest are open.
 _ALERTS = """
 INSERT INTO alerts (project_id, iid, item_index, fingerprint, status, severity, title, hosts,
   events, started_at, last_event_at, created_at, ended_at)
@@ -50,7 +50,7 @@ FROM (SELECT n, now() - interval '2 days' AS begin FROM generate_series(1, 20000
 
 
 @pytest.mark.long
-def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
+def test_silences_are_found_without_table_scans(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     operate(
@@ -59,7 +59,7 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
     )
     with app.app_context():
         session = db.session()
-        # Words to search and counts of days matter to nobody here, and take long.
+        # Search words and daily counts do not matter here, and their triggers take long.
         session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
         for statement in (_ALERTS, _SILENCES):
             session.execute(text(statement), {"project_id": project_id})
@@ -81,7 +81,7 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
             assert seen.looked_at == MOST_ALERTS
             assert counts[SilenceState.ACTIVE] == 1
             connection: Any = session.connection().connection.driver_connection
-            # Of hundreds of ids, the planner may well read the whole table.
+            # For hundreds of ids, the planner may scan the whole table.
             for query, values in (each for each in asked if len(each[1]) < _FEW):
                 plan = str(connection.execute(f"EXPLAIN {query}", values).fetchall())
                 for table in ("alerts", "silences"):
@@ -89,7 +89,7 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
         session.rollback()
 
 
-def test_a_flapping_alert_costs_no_more_than_its_limit(app: Flask) -> None:
+def test_a_flapping_alert_reads_no_more_rows_than_its_limit(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():

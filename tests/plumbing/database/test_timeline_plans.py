@@ -1,4 +1,4 @@
-"""Timelines read what is of their project, even if others have environments of the same names."""
+"""Tests that timelines read only rows of their project, despite equal environment names."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from web.extensions import db
 from web.http.work import work
 
 _OTHERS, _OLD = 2_000, 50_000
-#: Projects with an environment each; one has deployments, most of them long ago.
+#: Projects with one environment each; one project has deployments, most of them old.
 _FILLED = (
     """
 INSERT INTO projects SELECT (jsonb_populate_record(projects, jsonb_build_object(
@@ -36,7 +36,7 @@ WHERE project_id = :project_id""",
 @pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 @pytest.mark.parametrize("state", ["never analyzed", "analyzed"])
-def test_deployments_of_a_time_are_those_of_the_project(app: Flask, state: str) -> None:
+def test_a_timeline_reads_only_deployments_of_its_project(app: Flask, state: str) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():

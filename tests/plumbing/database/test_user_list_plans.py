@@ -1,4 +1,4 @@
-"""A page of users is read from an index, also in a table that nobody has analysed."""
+"""Tests that a page of users is read from an index on a table without statistics."""
 
 from typing import Any
 

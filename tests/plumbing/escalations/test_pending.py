@@ -1,4 +1,4 @@
-"""Escalations that a page holds for five seconds, in which they can be undone."""
+"""Tests of manual escalations that wait five seconds, during which they can be undone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from domain.paging.escalations.explanation import explain
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert, PendingEscalation, User
-from tests.plumbing.escalations.test_handling import told
+from tests.plumbing.escalations.test_handling import user_actions
 from tests.support.database.work import work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.both_databases
 
 
 def by_page(shop: Escalated, act: Callable[..., Any], alert_id: int, person: Person) -> Any:
-    """Carry out an action as a person on a page."""
+    """Perform an action as a user of the web pages."""
     with shop.session() as session:
         source = EventSource(actor=Author(id=person.id, name=person.username))
         actor = Actor(means=Means.PAGE, id=person.id, name=person.username, source=source)
@@ -37,7 +37,7 @@ def by_page(shop: Escalated, act: Callable[..., Any], alert_id: int, person: Per
 
 
 def escalate_due(shop: Escalated) -> int:
-    """Do what the worker does when the five seconds are over."""
+    """Run the worker's job for pending escalations."""
     with PendingEscalations(shop.settings, clock=lambda: shop.now) as job:
         return job.run_due()
 
@@ -56,18 +56,18 @@ def is_pending(shop: Escalated) -> bool:
 
 @pytest.fixture
 def alert(shop: Escalated) -> int:
-    """An alert that has paged Alice; the next step pages Bob in half an hour."""
+    """Open an alert that has paged Alice; the next step pages Bob in half an hour."""
     shop.policy("0s user:alice", "30m user:bob")
     alert = shop.alert()
     shop.pass_time()
     return alert
 
 
-def test_the_next_step_is_taken_after_five_seconds_and_once(shop: Escalated, alert: int) -> None:
+def test_the_next_step_runs_once_after_five_seconds(shop: Escalated, alert: int) -> None:
     assert escalates_to(shop, alert) == "@bob"
     first = by_page(shop, pending.ask_to_escalate, alert, shop.alice)
     shop.pass_time(seconds=1)
-    again = by_page(shop, pending.ask_to_escalate, alert, shop.alice)  # a second tap
+    again = by_page(shop, pending.ask_to_escalate, alert, shop.alice)  # This is a second tap.
     assert again == first
     assert (first.by, escalate_due(shop)) == ("alice", 0)
     shop.pass_time(seconds=5)
@@ -75,11 +75,11 @@ def test_the_next_step_is_taken_after_five_seconds_and_once(shop: Escalated, ale
     assert (escalate_due(shop), escalate_due(shop)) == (1, 0)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    assert told(shop, alert) == ["alice escalated it: the next step runs now"]
+    assert user_actions(shop, alert) == ["alice escalated it: the next step runs now"]
     assert escalates_to(shop, alert) == "@alice"
 
 
-def test_somebody_undoes_it_in_time(shop: Escalated, alert: int) -> None:
+def test_a_pending_escalation_can_be_undone_by_another_user(shop: Escalated, alert: int) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
     assert by_page(shop, pending.undo_escalation, alert, shop.bob) is True
     assert by_page(shop, pending.undo_escalation, alert, shop.bob) is False
@@ -89,7 +89,7 @@ def test_somebody_undoes_it_in_time(shop: Escalated, alert: int) -> None:
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def test_an_alert_that_was_acknowledged_meanwhile_is_not_escalated(
+def test_an_alert_that_is_acknowledged_during_the_wait_is_not_escalated(
     shop: Escalated, alert: int
 ) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
@@ -102,11 +102,11 @@ def test_an_alert_that_was_acknowledged_meanwhile_is_not_escalated(
     assert escalate_due(shop) == 1
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)]
-    assert "which was cancelled. The alert is acknowledged now." in told(shop, alert)[-1]
+    assert "which was cancelled. The alert is acknowledged now." in user_actions(shop, alert)[-1]
     assert not is_pending(shop)
 
 
-def test_the_access_of_who_asked_is_checked_again(shop: Escalated, alert: int) -> None:
+def test_the_access_of_the_requesting_user_is_checked_again(shop: Escalated, alert: int) -> None:
     by_page(shop, pending.ask_to_escalate, alert, shop.alice)
     with shop.session() as session:
         session.get_one(User, shop.alice.id).state = "blocked"
@@ -114,7 +114,7 @@ def test_the_access_of_who_asked_is_checked_again(shop: Escalated, alert: int) -
     escalate_due(shop)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)]
-    assert "The account is no longer active." in told(shop, alert)[-1]
+    assert "The account is no longer active." in user_actions(shop, alert)[-1]
 
 
 def test_the_api_escalates_immediately_and_ends_the_wait(shop: Escalated, alert: int) -> None:

@@ -1,4 +1,4 @@
-"""Steps whose targets take turns: each new alert pages the next one alone."""
+"""Tests of round-robin steps, which page the next target for each new alert."""
 
 from threading import Thread
 from time import sleep
@@ -23,7 +23,7 @@ def three(shop: Escalated) -> Escalated:
 
 
 def paged(shop: Escalated, count: int = 1) -> list[str]:
-    """Open alerts one after the other, and return whom each pages."""
+    """Open alerts one after the other, and return the users whom they page."""
     alerts = []
     for _ in range(count):
         alerts.append(shop.alert())
@@ -32,7 +32,7 @@ def paged(shop: Escalated, count: int = 1) -> list[str]:
 
 
 @pytest.mark.long
-def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
+def test_each_new_alert_pages_the_next_target(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN, "30m user:bob")
     said = "Immediately, round-robin: @alice, @bob and @carol."
     assert policy.sentences[0] == said
@@ -40,7 +40,7 @@ def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_alerts_of_one_moment_page_one_person_each(three: Escalated) -> None:
+def test_simultaneous_alerts_page_one_user_each(three: Escalated) -> None:
     three.policy(ROUND_ROBIN)
     alerts = three.alerts(6)
     three.pass_time()
@@ -48,7 +48,7 @@ def test_alerts_of_one_moment_page_one_person_each(three: Escalated) -> None:
     assert sorted(names) == ["alice", "alice", "bob", "bob", "carol", "carol"]
 
 
-def test_workers_that_decide_at_once_give_no_turn_twice(three: Escalated) -> None:
+def test_concurrent_workers_do_not_choose_the_same_target(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN)
     (step,) = policy.plan.steps
     taken: list[Target] = []
@@ -71,7 +71,7 @@ def test_workers_that_decide_at_once_give_no_turn_twice(three: Escalated) -> Non
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_who_cannot_be_reached_is_skipped_and_that_is_said(shop: Escalated) -> None:
+def test_an_unreachable_target_is_skipped_with_an_explanation(shop: Escalated) -> None:
     shop.schedule("nobody")
     quiet = QuietHours(time_zone="UTC", starts=0, ends=23 * 60, lets_critical_through=False)
     with shop.session() as session:
@@ -89,7 +89,7 @@ def test_who_cannot_be_reached_is_skipped_and_that_is_said(shop: Escalated) -> N
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_if_nobody_can_be_reached_the_step_says_so(shop: Escalated) -> None:
+def test_a_step_without_reachable_targets_is_explained(shop: Escalated) -> None:
     shop.schedule("nobody")
     shop.policy("0s round-robin schedule:nobody", "9m user:bob")
     alert = shop.alert()
@@ -100,7 +100,7 @@ def test_if_nobody_can_be_reached_the_step_says_so(shop: Escalated) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
+def test_a_repetition_pages_the_next_target(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, repeats=1, pause="5m")
     alert = three.alert()
     three.pass_time()
@@ -109,7 +109,7 @@ def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None:
+def test_a_recurring_alert_pages_the_same_target_again(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, "30m user:carol")
     first = three.alert(fingerprint=b"disk")
     three.pass_time(minutes=1)
@@ -125,7 +125,7 @@ def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_dry_run_lets_them_take_turns(three: Escalated) -> None:
+def test_a_dry_run_uses_round_robin(three: Escalated) -> None:
     three.policy(ROUND_ROBIN)
     for _ in range(3):
         three.pass_time(minutes=1)

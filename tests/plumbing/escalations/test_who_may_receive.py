@@ -1,6 +1,6 @@
-"""Random histories: each message that is sent goes to somebody who may receive it at that moment.
+"""Property tests: every message goes to a user who is allowed to receive it at that moment.
 
-`tests/support/notifications/receivers.py` is an independent model of that.
+`tests/support/notifications/receivers.py` is an independent model of these rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ from tests.support.notifications.receivers import DAY, HOUR, MINUTE, Known, Rule
 from web.settings.reader import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
-#: What can forbid a message that waits.
+#: Events that can forbid a waiting message.
 _FORBIDS = ("access", "guest", "block", "silence", "window", "archive", "transfer")
 
 
@@ -88,7 +88,7 @@ class Watched(Mailbox):
 
 
 class Watching(Escalated):
-    """A project whose every moment the model hears of."""
+    """Represents a project that reports every step of the clock to the model."""
 
     model = Rules()
 
@@ -102,7 +102,7 @@ class Watching(Escalated):
 
 
 class Sending(RuleBasedStateMachine):
-    """Three people with a schedule, a group's channel, and whatever can happen to a message."""
+    """Generates events for three users, a schedule and a group's channel."""
 
     shop: Watching
     mail_url: str
@@ -181,7 +181,7 @@ class Sending(RuleBasedStateMachine):
             change_preferences(person.id, wanted, session=session, now=self.shop.now)
         self.model.quiet[name] = begin, end
 
-    # What happens
+    # Events
 
     @precondition(lambda self: len(self.ids) < 4)
     @rule(severity=integers(0, 2), answers=booleans())
@@ -197,7 +197,7 @@ class Sending(RuleBasedStateMachine):
             mail_was_away=self.is_mail_away,
         )
         if answers and number % 2 == 0:
-            # Before the worker has looked at it.
+            # The worker has not processed the alert yet.
             self._answer(number, "acknowledged")
 
     def _answer(self, number: int, status: str) -> None:
@@ -236,7 +236,7 @@ class Sending(RuleBasedStateMachine):
             return
         self.shop.raise_severity(self.ids[self._some(which)], 0)
         if known.severity > 0:
-            # A snoozed alert wakes. Whether an acknowledged one does is for other tests.
+            # A snoozed alert is triggered; other tests check acknowledged alerts.
             known.snoozed_until = None
             if known.status == "acknowledged":
                 known.status = "raised"
@@ -378,7 +378,7 @@ class Sending(RuleBasedStateMachine):
     def the_clock_runs_ahead_and_is_set_back(self) -> None:
         self.shop.now += timedelta(hours=3)
         self.shop.pass_time()
-        # A snooze that a worker ended by the wrong clock has ended.
+        # A snooze that a worker ended by the wrong clock stays ended.
         for known in self.model.alerts.values():
             if known.snoozed_until is not None and known.snoozed_until <= self.shop.now:
                 known.snoozed_until = None
@@ -397,7 +397,7 @@ class Sending(RuleBasedStateMachine):
     def something_forbids_a_message_that_waits(
         self, severity: int, minutes: int, what: str
     ) -> None:
-        """Let mail be away, or a rule wait, while the recipients of an alert change."""
+        """Delay a message by mail or by a rule, and change the recipients of an alert meanwhile."""
         if self.model.is_archived:
             return
         if not minutes:
@@ -427,7 +427,7 @@ class Sending(RuleBasedStateMachine):
         assert self.model.wrong == [], "\n".join(self.model.wrong)
 
     def teardown(self) -> None:
-        """Let nothing forbid anything any more: somebody is told of each alert that waits."""
+        """Remove all restrictions, and check that each waiting alert is sent to a user."""
         if not hasattr(self, "ids"):
             return
         model, shop = self.model, self.shop
@@ -474,10 +474,10 @@ def a_shop(given: Settings) -> Iterator[Watching]:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("minutes", [0, 1])
 @pytest.mark.parametrize("what", _FORBIDS)
-def test_each_thing_that_forbids_a_message_does_so_while_it_waits(
+def test_each_event_that_forbids_a_message_applies_while_it_waits(
     settings: Settings, what: str, minutes: int
 ) -> None:
-    """The message waits for the mail server, or for a rule of the person."""
+    """Let the message wait for the mail server, or for a notification rule."""
     with a_shop(settings) as shop:
         given = {
             "shop": shop,
@@ -490,7 +490,7 @@ def test_each_thing_that_forbids_a_message_does_so_while_it_waits(
         history.teardown()
 
 
-#: Histories that `make test` tries.
+#: Number of histories in `make test`.
 FEW = 6
 
 
@@ -507,17 +507,17 @@ def run(settings: Settings, *, examples: int, steps: int, phases: Sequence[Phase
             stateful_step_count=steps,
             deadline=None,
             phases=phases,
-            # The same few histories each time; `make properties` tries others.
+            # The same few histories run each time; `make properties` tries others.
             derandomize=examples <= FEW,
             suppress_health_check=list(HealthCheck),
         )
         run_histories(histories, settings=profile)
 
 
-def test_whatever_happens_nobody_receives_what_they_may_not_and_nothing_is_lost(
+def test_no_user_gets_a_forbidden_message_and_no_message_is_lost(
     settings: Settings, request: pytest.FixtureRequest
 ) -> None:
-    """The number of histories is that of hypothesis' profile: more of them in `make properties`."""
+    """Run histories; `make properties` runs more of them."""
     is_long = request.config.getoption("--hypothesis-profile") == "fuzz"
     run(
         settings,

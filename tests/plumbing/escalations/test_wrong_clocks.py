@@ -1,4 +1,4 @@
-"""A clock ran ahead and was set back: nothing waits for the time that it showed."""
+"""Tests that a clock that ran ahead and was set back delays nothing."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from tests.support.notifications.paging import subjects
 from web.jobs.clock_corrections import ClockCorrections
 
 
-def look(shop: Escalated) -> None:
+def correct_times(shop: Escalated) -> None:
     with ClockCorrections(shop.settings, clock=lambda: shop.now) as loop:
         assert loop.run_due() == 0
 
@@ -27,7 +27,7 @@ def ahead(shop: Escalated) -> dict[str, int]:
 
 
 @pytest.mark.long
-def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
+def test_pages_queued_by_a_clock_ahead_are_sent_after_the_correction(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.wait(hours=1)
@@ -36,7 +36,7 @@ def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
     shop.run_for(2)
     assert mailbox.messages == []
     assert ahead(shop) == {"pages.due_at": 1}
-    look(shop)
+    correct_times(shop)
     shop.run_for(3)
     assert len(mailbox.messages) == 1
     assert ahead(shop) == {}
@@ -48,7 +48,7 @@ def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
 
 
 @pytest.mark.long
-def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
+def test_the_next_steps_of_an_escalation_follow_the_correct_clock(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -57,7 +57,7 @@ def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
     shop.pass_time()
     shop.wait(hours=-1)
     second = shop.alert()
-    look(shop)
+    correct_times(shop)
     shop.pass_time(seconds=2)
     shop.pass_time(minutes=6)
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
@@ -70,7 +70,7 @@ def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
 
 
 @pytest.mark.long
-def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
+def test_a_step_run_by_a_clock_ahead_does_not_delay_the_next_step(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice", "10m user:bob", "20m user:alice")
@@ -80,13 +80,13 @@ def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.pass_time(seconds=1)
     shop.pass_time(minutes=9)
     assert shop.paged(alert)[2:] == []
     shop.pass_time(minutes=2)
     assert shop.paged(alert)[2:] == [("alice", 1, 3)]
-    # The corrected times hold nothing back, and hurry nothing, any more.
+    # The corrected times do not delay or hurry anything any more.
     assert ahead(shop) == {}
 
 
@@ -103,7 +103,7 @@ def test_a_clock_that_was_a_few_seconds_ahead_delays_no_step(shop: Escalated) ->
 
 
 @pytest.mark.long
-def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Escalated) -> None:
+def test_an_alert_opened_by_a_clock_ahead_is_not_held_until_that_time(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
         wanted = FlapSettings(reopen_minutes=10)
@@ -116,18 +116,18 @@ def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Esca
     with shop.session() as session:
         row = session.get_one(Alert, former)
         row.status, row.ended_at = "resolved", shop.now
-    # It continues the former one, so it pages if it stays open for ten minutes.
+    # The alert continues the former one, so it pages only after ten minutes.
     alert = shop.alert(fingerprint=b"disk")
     shop.pass_time()
     assert shop.paged(alert) == []
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=10)
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def test_an_alert_that_comes_back_goes_on_by_the_right_clock(shop: Escalated) -> None:
+def test_a_recurring_alert_continues_with_the_correct_clock(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     shop.wait(hours=1)
     former = shop.alert(fingerprint=b"disk")
@@ -146,7 +146,7 @@ def test_an_alert_that_comes_back_goes_on_by_the_right_clock(shop: Escalated) ->
     assert timedelta(minutes=3) < next_at - shop.now <= timedelta(minutes=4)
 
 
-def test_an_alert_is_not_held_for_one_that_was_acknowledged_and_ended_by_a_clock_ahead(
+def test_an_alert_is_not_held_for_a_predecessor_ended_by_a_clock_ahead(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice")
@@ -160,14 +160,14 @@ def test_an_alert_is_not_held_for_one_that_was_acknowledged_and_ended_by_a_clock
         row = session.get_one(Alert, former)
         row.status, row.ended_at = "resolved", shop.now
     shop.follow()
-    shop.wait(hours=-1)  # two hours later in truth
+    shop.wait(hours=-1)  # In real time, two hours have passed.
     alert = shop.alert(fingerprint=b"disk")
     shop.follow()
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
 @pytest.mark.long
-def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
+def test_a_contact_that_failed_under_a_clock_ahead_is_retried(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.wait(hours=1)
@@ -175,24 +175,24 @@ def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
     shop.run_for(3, mail_url="smtp://127.0.0.1:1")
     shop.wait(hours=-1)
     assert "contacts.next_try_at" in ahead(shop)
-    look(shop)
+    correct_times(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
 
 
-def test_a_claim_of_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> None:
+def test_a_claim_made_by_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> None:
     with shop.session() as session:
         until = shop.now + timedelta(minutes=4)
         session.execute(update(Contact).values(claimed_until=until))
     shop.page([shop.alert()], shop.alice)
     shop.run_for(3)
     assert mailbox.messages == []
-    look(shop)
+    correct_times(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
 
 
-def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Escalated) -> None:
+def test_an_application_is_notified_of_a_sign_in_ended_by_a_clock_ahead(shop: Escalated) -> None:
     with shop.session() as session:
         given = {"uid": "a", "name": "App", "redirect_uris": [], "scopes": ""}
         session.add(Application(id=1, owner_id=shop.alice.id, created_at=shop.now, **given))
@@ -202,7 +202,7 @@ def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Esc
             row = {"application_id": 1, "user_id": shop.alice.id, "sid": sid, "tries": tries}
             session.add(BackchannelSession(due_at=due_at, **row))
     assert ahead(shop) == {"backchannel_sessions.due_at": 2}
-    look(shop)
+    correct_times(shop)
     assert ahead(shop) == {}
     with shop.session() as session:
         due = dict(session.execute(select(BackchannelSession.sid, BackchannelSession.due_at)).all())
@@ -211,7 +211,7 @@ def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Esc
 
 
 @pytest.mark.long
-def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) -> None:
+def test_quiet_hours_still_delay_pages(shop: Escalated, mailbox: Mailbox) -> None:
     quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=23 * 60, lets_critical_through=True)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=quiet)
@@ -219,7 +219,7 @@ def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) ->
     shop.wait(hours=1)
     shop.page([shop.alert("Backup old", severity=4)], shop.alice)
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.run_for(60)
     assert mailbox.messages == []
     assert ahead(shop) == {}
@@ -229,7 +229,7 @@ def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) ->
 
 
 @pytest.mark.long
-def test_times_of_a_right_clock_are_left_alone(shop: Escalated) -> None:
+def test_times_of_a_correct_clock_are_not_changed(shop: Escalated) -> None:
     shop.policy("0s user:alice", "30m user:bob", repeats=2, pause="1d")
     shop.silence('severity="info"', hours=2)
     shop.alert(severity=4)

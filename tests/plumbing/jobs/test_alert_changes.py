@@ -1,4 +1,4 @@
-"""Changes of alerts, told to those who follow them: in order, once, and whoever fails."""
+"""Tests that followers get the changes of alerts in order and once, in spite of failures."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 class Project:
-    """A project whose incidents follow its alerts, and what was told of these."""
+    """Represents a project whose incidents follow its alerts, and the handled changes."""
 
     def __init__(self, app: Flask, settings: Settings) -> None:
         self.app, self.settings = app, settings
@@ -53,8 +53,8 @@ class Project:
             project_id = get_namespace("acme/shop", session=db.session()).project_id
         assert project_id is not None
         self.id = project_id
-        #: Kind and alert of each change that was handled, in order.
-        self.told: list[tuple[str, int]] = []
+        #: Kind and alert of each handled change, in order.
+        self.handled: list[tuple[str, int]] = []
         #: Alerts whose changes cannot be handled.
         self.broken: set[int] = set()
 
@@ -83,7 +83,7 @@ class Project:
         for change in changes:
             if change.alert_id in self.broken:
                 raise LookupError(change.alert_id)
-        self.told += [(change.kind.value, change.alert_id) for change in changes]
+        self.handled += [(change.kind.value, change.alert_id) for change in changes]
 
     def run(self) -> None:
         handlers: dict[Follower, Handler] = {Follower.INCIDENTS: self.handle}
@@ -100,7 +100,7 @@ def project(app: Flask, settings: Settings) -> Project:
     return Project(app, settings)
 
 
-def test_nothing_is_kept_for_a_project_that_nobody_follows(project: Project) -> None:
+def test_no_changes_are_stored_for_a_project_without_followers(project: Project) -> None:
     project.send(webhook(item("a")))
     assert project.waiting() == 0
 
@@ -113,19 +113,19 @@ def test_nothing_is_kept_for_a_project_that_nobody_follows(project: Project) -> 
 
 
 @pytest.mark.long
-def test_each_change_is_told_once_and_in_order(project: Project) -> None:
+def test_each_change_is_handled_once_and_in_order(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b")))
-    project.send(webhook(item("a")))  # one more event changes nothing
+    project.send(webhook(item("a")))  # Another event of the alert is not a change.
     for status in ("acknowledged", "triggered", "ignored", "resolved"):
         project.set_status(1, status)
     project.send(webhook(item("b", status="resolved")))
     project.run()
     project.run()
 
-    of_first = [kind for kind, alert_id in project.told if alert_id == project.told[0][1]]
+    of_first = [kind for kind, alert_id in project.handled if alert_id == project.handled[0][1]]
     assert of_first == ["opened", "acknowledged", "reopened", "ignored", "resolved"]
-    assert [kind for kind, alert_id in project.told if alert_id != project.told[0][1]] == [
+    assert [kind for kind, alert_id in project.handled if alert_id != project.handled[0][1]] == [
         "opened",
         "resolved",
     ]
@@ -133,7 +133,7 @@ def test_each_change_is_told_once_and_in_order(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_changes_come_together_after_a_transaction_with_room_for_more(project: Project) -> None:
+def test_changes_are_batched_after_a_transaction_that_was_not_full(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     handlers: dict[Follower, Handler] = {Follower.INCIDENTS: project.handle}
     project.send(webhook(item("a")))
@@ -151,16 +151,14 @@ def test_changes_come_together_after_a_transaction_with_room_for_more(project: P
     "resolved",
     [webhook(item("late", status="resolved")), b'{"title": "x", "end_time": "2026-01-01"}'],
 )
-def test_an_alert_that_is_stored_as_resolved_is_no_change(
-    project: Project, resolved: bytes
-) -> None:
+def test_an_alert_stored_as_resolved_is_not_a_change(project: Project, resolved: bytes) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(resolved, "prometheus" if b"alerts" in resolved else "http")
     assert project.waiting() == 0
 
 
 @pytest.mark.long
-def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
+def test_only_an_increase_of_the_severity_is_a_change(
     project: Project,
 ) -> None:
     project.follow(Follower.INCIDENTS)
@@ -168,44 +166,45 @@ def test_an_alert_that_becomes_more_urgent_is_a_change_and_a_milder_one_is_none(
         said = f'{{"title": "disk", "fingerprint": "one", "severity": "{severity}"}}'
         project.send(said.encode(), "http")
     project.run()
-    assert [kind for kind, _ in project.told] == ["opened", "raised"]
+    assert [kind for kind, _ in project.handled] == ["opened", "raised"]
 
 
 @pytest.mark.long
-def test_each_follower_has_changes_of_its_own(project: Project) -> None:
+def test_each_follower_has_its_own_changes(project: Project) -> None:
     project.follow(Follower.INCIDENTS, Follower.WEBHOOKS)
     project.send(webhook(item("a")))
     project.run()
-    assert [kind for kind, _ in project.told] == ["opened"]
-    assert project.waiting() == 1  # that of the webhooks, which have no handler here
+    assert [kind for kind, _ in project.handled] == ["opened"]
+    # The change for the webhooks remains, since no handler runs here.
+    assert project.waiting() == 1
 
 
 @pytest.mark.long
-def test_a_change_that_fails_holds_up_its_own_alert_only(
+def test_a_failed_change_delays_only_its_own_alert(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b"), item("c")))
     project.run()
-    first = project.told[0][1]
-    project.told.clear()
+    first = project.handled[0][1]
+    project.handled.clear()
     project.broken = {first}
 
     project.set_status(1, "acknowledged")
     project.set_status(1, "resolved")
     project.set_status(2, "resolved")
     project.run()
-    assert [kind for kind, alert_id in project.told if alert_id != first] == ["resolved"]
+    assert [kind for kind, alert_id in project.handled if alert_id != first] == ["resolved"]
     events = [vars(each).get("event") for each in caplog.records]
     assert "alert_change.processing_failed" in events
     assert project.waiting() == 2
 
     project.broken.clear()
     project.run()
-    assert project.waiting() == 2  # not before its pause is over
+    assert project.waiting() == 2  # The retry is not due yet.
     project.now += timedelta(seconds=2)
     project.run()
-    assert [kind for kind, alert_id in project.told if alert_id == first] == [
+    assert [kind for kind, alert_id in project.handled if alert_id == first] == [
         "acknowledged",
         "resolved",
     ]
@@ -214,7 +213,7 @@ def test_a_change_that_fails_holds_up_its_own_alert_only(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
+def test_two_workers_do_not_handle_changes_of_the_same_alert(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
     project.send(webhook(item("a"), item("b")))
     project.set_status(1, "acknowledged")
@@ -234,19 +233,19 @@ def test_two_workers_never_take_changes_of_one_alert(project: Project) -> None:
 
 
 class Storms(Escalated):
-    """Projects with alerts of which a follower is told, in transactions of 200 changes."""
+    """Represents projects with followed alerts; a transaction handles 200 changes."""
 
-    def told(self) -> list[tuple[str, int]]:
-        """Let the changes be handled; return kind and alert of each, in order."""
-        told: list[tuple[str, int]] = []
+    def handled(self) -> list[tuple[str, int]]:
+        """Handle all changes, and return the kind and alert of each change in order."""
+        handled: list[tuple[str, int]] = []
 
         def handle(changes: Sequence[Change], **_others: Any) -> None:
-            told.extend((each.kind.value, each.alert_id) for each in changes)
+            handled.extend((each.kind.value, each.alert_id) for each in changes)
 
         handlers: dict[Follower, Handler] = {Follower.INCIDENTS: handle}
         with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
             loop.run_due()
-        return told
+        return handled
 
     def followed(self, path: str) -> int:
         """Create a project whose alerts are followed, and return its id."""
@@ -265,14 +264,14 @@ def storms(settings: Settings) -> Iterator[Storms]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_is_more_urgent_is_told_first(storms: Storms) -> None:
+def test_changes_of_more_severe_alerts_are_handled_first(storms: Storms) -> None:
     project_id = storms.followed("acme/storm")
     storms.alerts(450, severity=1, project_id=project_id)
     mild = storms.alert(severity=5, project_id=project_id)
     critical = storms.alert(severity=0, project_id=project_id)
-    told = [alert_id for _, alert_id in storms.told()]
-    assert (told.index(critical), told.index(mild)) == (0, 451)
-    assert len(told) == len(set(told)) == 452
+    handled = [alert_id for _, alert_id in storms.handled()]
+    assert (handled.index(critical), handled.index(mild)) == (0, 451)
+    assert len(handled) == len(set(handled)) == 452
 
 
 @pytest.mark.long
@@ -283,20 +282,22 @@ def test_projects_take_turns(storms: Storms) -> None:
         storms.alerts(300, project_id=project_id)
     quiet = [storms.followed(f"acme/quiet-{number}") for number in range(40)]
     alone = [storms.alert(project_id=project_id) for project_id in quiet]
-    told = [alert_id for _, alert_id in storms.told()]
-    # Twenty projects have a place in a transaction, and the next ones in the next.
-    assert max(told.index(alert_id) for alert_id in alone) < 3 * 200
-    assert len(told) == len(set(told)) == 940
+    handled = [alert_id for _, alert_id in storms.handled()]
+    # A transaction has places for twenty projects, and the next transaction for the next ones.
+    assert max(handled.index(alert_id) for alert_id in alone) < 3 * 200
+    assert len(handled) == len(set(handled)) == 940
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_alert_that_becomes_critical_takes_its_earlier_changes_along(storms: Storms) -> None:
+def test_earlier_changes_of_an_alert_that_becomes_critical_are_handled_first(
+    storms: Storms,
+) -> None:
     project_id = storms.followed("acme/storm")
     storms.alerts(700, severity=1, project_id=project_id)
     risen = storms.alert(severity=4, project_id=project_id)
     storms.raise_severity(risen, 0)
-    told = storms.told()
-    assert [kind for kind, alert_id in told if alert_id == risen] == ["opened", "raised"]
-    assert told.index(("opened", risen)) == 0
-    assert told.index(("raised", risen)) == 200
+    handled = storms.handled()
+    assert [kind for kind, alert_id in handled if alert_id == risen] == ["opened", "raised"]
+    assert handled.index(("opened", risen)) == 0
+    assert handled.index(("raised", risen)) == 200

@@ -1,4 +1,4 @@
-"""Destinations of the audit log over time: notices, a new secret key, pruning, deleted accounts."""
+"""Tests of audit stream maintenance: notices, key changes, pruning and deleted accounts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -52,7 +52,7 @@ def mails(streams: Streams) -> list[Mail]:
         return stored_mails(session, streams.settings.secret_key)
 
 
-def test_administrators_are_told_once_of_a_destination_that_fails(streams: Streams) -> None:
+def test_administrators_are_notified_once_of_a_failing_destination(streams: Streams) -> None:
     person(streams, "root", admin=True)
     person(streams, "alice")
     streams.create(DOWN)
@@ -69,12 +69,12 @@ def test_administrators_are_told_once_of_a_destination_that_fails(streams: Strea
     assert "the connection was refused" in message.text
     assert "Waiting events: 2." in message.text
     assert "/admin/audit_streams/" in message.text
-    # The query may hold a secret of the destination.
+    # The query can contain a secret of the destination.
     assert "of-the-collector" not in message.text
 
 
 @pytest.mark.long
-def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
+def test_old_entries_are_pruned_and_administrators_are_notified(streams: Streams) -> None:
     person(streams, "root", admin=True)
     stream, removed = streams.create(DOWN).destination, streams.create(DOWN).destination
     streams.wait(days=-20)
@@ -119,9 +119,7 @@ def test_secrets_survive_a_change_of_the_secret_key(streams: Streams, receiver: 
     assert made.secret not in ciphertext
 
 
-def test_who_is_deleted_is_not_named_by_events_that_wait(
-    streams: Streams, receiver: Receiver
-) -> None:
+def test_waiting_events_do_not_name_a_deleted_user(streams: Streams, receiver: Receiver) -> None:
     streams.create(receiver.url)
     alice = person(streams, "alice")
     with streams.session() as session:

@@ -1,4 +1,4 @@
-"""Messages and URLs of destinations are encrypted at rest, also those of an older release."""
+"""Tests that messages and destination URLs are encrypted at rest, after an upgrade as well."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ _TEXT = f"Hello,\n\nChoose a password:\n{_LINK}\n\nIt works for an hour."
 
 
 def stored_rows(outbox: Outbox) -> str:
-    """Return everything that the table of messages contains."""
+    """Return the whole content of the message table."""
     with outbox.engine.connect() as connection:
         return repr(connection.execute(text("SELECT * FROM mails")).all())
 
@@ -78,7 +78,7 @@ def test_a_message_is_encrypted_while_it_waits_and_loses_its_link_when_sent(outb
     assert "Choose a password" in stored_text(outbox)
 
 
-def test_a_message_that_is_given_up_loses_its_link(outbox: Outbox) -> None:
+def test_the_link_of_an_undeliverable_message_is_removed(outbox: Outbox) -> None:
     write(outbox, text=_TEXT)
     outbox.mailbox.recipient_answers.append("550 no such user")
     outbox.send()
@@ -87,7 +87,7 @@ def test_a_message_that_is_given_up_loses_its_link(outbox: Outbox) -> None:
     assert (row.send_at, row.sent_at) == (None, None)
 
 
-def test_a_message_under_a_lost_key_is_given_up_and_stops_no_other(
+def test_a_message_under_a_lost_key_is_discarded_and_others_are_sent(
     outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(outbox, key="lost")
@@ -116,7 +116,7 @@ def test_a_message_of_the_previous_release_is_encrypted_and_sent(outbox: Outbox)
 
 
 @pytest.mark.both_databases
-def test_a_message_that_an_older_worker_may_be_sending_is_left_to_it(outbox: Outbox) -> None:
+def test_a_message_that_an_older_worker_can_be_sending_is_not_changed(outbox: Outbox) -> None:
     queue_as_before(outbox, tries=1)
     report_host(outbox, "0103")
     encrypt(outbox)
@@ -129,7 +129,7 @@ def test_a_message_that_an_older_worker_may_be_sending_is_left_to_it(outbox: Out
     assert len(outbox.mailbox.messages) == 1
 
 
-def test_sent_messages_of_the_previous_release_lose_their_links(outbox: Outbox) -> None:
+def test_links_are_removed_from_sent_messages_of_the_previous_release(outbox: Outbox) -> None:
     queue_as_before(outbox, tries=1, is_waiting=False)
     encrypt(outbox)
     assert _SECRET not in stored_rows(outbox)

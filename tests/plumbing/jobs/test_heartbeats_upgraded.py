@@ -1,4 +1,4 @@
-"""Heartbeats that were down before an upgrade."""
+"""Tests of heartbeats that were down before an upgrade."""
 
 from collections.abc import Iterator
 
@@ -22,13 +22,13 @@ def night(settings: Settings) -> Iterator[Night]:
 
 
 @pytest.mark.both_databases
-def test_one_that_was_down_before_the_upgrade_is_heard_of_again(night: Night) -> None:
+def test_a_heartbeat_that_was_down_before_the_upgrade_opens_an_alert_again(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
     night.at(360)
     resolve(night)
     with night.app.app_context():
-        # As the former release left it.
+        # State that the former release stores.
         db.session.execute(update(Heartbeat).values(due_ms=None))
         db.session.commit()
         db.session.remove()

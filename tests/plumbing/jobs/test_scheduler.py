@@ -1,4 +1,4 @@
-"""The scheduler of background work: what is due begins, and nothing holds up anything else."""
+"""Tests of the scheduler of background jobs: due jobs start, and jobs do not block each other."""
 
 import logging
 import re
@@ -29,7 +29,7 @@ from web.jobs.worker import jobs_of
 from web.settings.reader import Settings
 
 START, MINUTE = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1)
-#: Long enough for a busy machine; nothing waits for all of it.
+#: Number of seconds that is enough on a busy machine; no test waits for all of it.
 PATIENCE = 30
 
 
@@ -44,7 +44,7 @@ class Clock:
 
 
 class Work(Job):
-    """Work on the turns of one name, of which each look does one."""
+    """Performs one turn of a named job at each check."""
 
     def __init__(
         self, name: str, settings: Settings, do: Callable[[], None], **more: Clock
@@ -78,7 +78,7 @@ def turn(name: str, settings: Settings) -> datetime | None:
         return last_turn(name, session=session)
 
 
-def test_what_is_due_begins_though_another_job_is_slow(settings: Settings) -> None:
+def test_a_due_job_starts_while_another_job_is_slow(settings: Settings) -> None:
     goes_on, is_done = Event(), Event()
     slow = Work("slow", settings, lambda: wait_for(goes_on))
     quick = Work("quick", settings, is_done.set)
@@ -91,7 +91,7 @@ def test_what_is_due_begins_though_another_job_is_slow(settings: Settings) -> No
 
 
 @pytest.mark.long
-def test_what_becomes_due_later_begins_then(settings: Settings) -> None:
+def test_a_job_starts_when_it_becomes_due(settings: Settings) -> None:
     clock, is_done = Clock(), Event()
     store("later", settings, at=START + MINUTE)
     looks = Counter[str]()
@@ -108,7 +108,7 @@ def test_what_becomes_due_later_begins_then(settings: Settings) -> None:
         assert is_done.wait(PATIENCE)
 
 
-def test_a_job_that_fails_holds_up_no_other_and_is_told(
+def test_a_failing_job_is_logged_and_does_not_delay_others(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     is_done = Event()
@@ -127,7 +127,7 @@ def test_a_job_that_fails_holds_up_no_other_and_is_told(
     assert (failed.name, failed.reason) == ("broken", "ValueError")
 
 
-def test_a_connection_of_the_driver_that_is_lost_is_an_outage_and_no_failure(
+def test_a_lost_driver_connection_is_an_outage_not_a_job_failure(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     is_done = Event()
@@ -145,7 +145,7 @@ def test_a_connection_of_the_driver_that_is_lost_is_an_outage_and_no_failure(
 
 
 @pytest.mark.long
-def test_an_outage_is_one_line_and_no_traceback(
+def test_an_outage_is_logged_in_one_line_without_a_traceback(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 0.01)
@@ -169,7 +169,7 @@ def test_an_outage_is_one_line_and_no_traceback(
 
 
 @pytest.mark.one_database("sqlite")
-def test_while_nobody_writes_it_asks_rarely_and_a_write_is_seen_at_once(
+def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("web.jobs.scheduler._LOOK_SECONDS", 0.01)
@@ -201,7 +201,7 @@ def raise_from_the_database(settings: Settings) -> None:
 
 
 @pytest.mark.long
-def test_an_idle_worker_logs_nothing_and_begins_nothing(
+def test_an_idle_worker_logs_and_starts_nothing(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     jobs = [each for each in jobs_of(settings) if each.due is not None]
@@ -233,7 +233,7 @@ def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
     assert done == {"once": 2, "each": 6}
 
 
-def test_a_period_begins_once_whatever_happens_to_the_clock(settings: Settings) -> None:
+def test_a_period_starts_once_in_spite_of_clock_changes(settings: Settings) -> None:
     clock = Clock()
     job = PeriodicJob("job", MINUTE, lambda _: None, settings, clock=clock)
     begun = []
@@ -241,12 +241,12 @@ def test_a_period_begins_once_whatever_happens_to_the_clock(settings: Settings) 
         clock.now = START + timedelta(seconds=seconds)
         if job.is_new_period():
             begun.append(seconds)
-    # Not with the worker itself, but after the clock was set back.
+    # The job does not start with the worker, but it starts after the clock was set back.
     assert begun == [60, 3600, 120]
 
 
 @pytest.mark.long
-def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
+def test_the_next_period_has_its_own_turn_in_spite_of_clock_changes(
     settings: Settings,
 ) -> None:
     done: list[datetime] = []
@@ -259,10 +259,11 @@ def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
     assert done == [moments_of_looks[each] for each in (0, 2, 3, 4)]
 
 
-def test_no_worker_begins_what_another_one_is_still_at(settings: Settings) -> None:
-    """As a lock that needs no memory: who is at work takes the next turn before it begins."""
+def test_a_job_that_runs_in_one_worker_is_not_started_by_another(settings: Settings) -> None:
+    """Show that turns act as a lock: a running worker takes the next turn before it starts."""
     clock, done, is_over = Clock(), Counter[str](), Event()
-    period = timedelta(seconds=0.2)  # by the clock of the test; the turns are held in real time
+    # The period uses the clock of the test, while turns are held in real time.
+    period = timedelta(seconds=0.2)
 
     def work(name: str, _settings: Settings) -> None:
         done[name] += 1
@@ -289,9 +290,10 @@ def test_no_worker_begins_what_another_one_is_still_at(settings: Settings) -> No
     assert done == {"long": 1}
 
 
-def test_a_turn_of_a_worker_that_was_killed_is_taken_by_another_one(settings: Settings) -> None:
+def test_the_turn_of_a_killed_worker_is_taken_by_another(settings: Settings) -> None:
     clock, done = Clock(), Counter[str]()
-    store("job", settings, at=START + MINUTE)  # taken ahead of the next period, and never again
+    # The turn is taken ahead of the next period, and never taken again.
+    store("job", settings, at=START + MINUTE)
     job = PeriodicJob("job", MINUTE, lambda _: done.update(["job"]), settings, clock=clock)
     for _ in range(3):
         job.run_due()
@@ -299,9 +301,9 @@ def test_a_turn_of_a_worker_that_was_killed_is_taken_by_another_one(settings: Se
     assert done == {"job": 1}
 
 
-@pytest.mark.one_database("sqlite")  # Postgres has no plan before it knows the tables
-def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
-    """A table without one of its own here holds a few rows, or only those that are due."""
+@pytest.mark.one_database("sqlite")  # PostgreSQL has no useful plan without statistics.
+def test_due_work_is_found_by_index(settings: Settings) -> None:
+    """Allow scans only of tables with few rows, or with due rows only."""
     due = [each.due for each in jobs_of(settings) if each.due is not None]
     with engine_of(settings) as engine, engine.connect() as connection:
         question = str(select(*due).compile(engine))
@@ -316,7 +318,7 @@ def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
     }
 
 
-def test_a_job_begins_with_each_period_of_a_clock_that_may_be_put_back(settings: Settings) -> None:
+def test_a_job_starts_in_each_period_of_a_clock_that_can_be_set_back(settings: Settings) -> None:
     clock, began = Clock(), SimpleQueue[datetime]()
     job = JobOfEachWorker("minutely", MINUTE, lambda _: began.put(clock()), settings, clock=clock)
     job.begins_at_once = True
@@ -329,7 +331,7 @@ def test_a_job_begins_with_each_period_of_a_clock_that_may_be_put_back(settings:
 
 
 class Locker(Job):
-    """Locks two turns; the first time the other side waits for the first one meanwhile."""
+    """Locks two turns; the first time, another session waits for the first one."""
 
     name = "locker"
 
@@ -350,7 +352,7 @@ class Locker(Job):
         return 0
 
 
-#: How many sessions of the database wait for a lock.
+#: Number of the database's sessions that wait for a lock.
 WAITING = text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -362,7 +364,7 @@ def lock(name: str, session: Session) -> None:
 
 
 @ON_POSTGRES
-def test_a_job_that_gave_way_in_a_deadlock_goes_on_at_once(
+def test_a_job_is_retried_immediately_after_a_deadlock(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 10.0 * PATIENCE)
@@ -370,7 +372,7 @@ def test_a_job_that_gave_way_in_a_deadlock_goes_on_at_once(
     store("second", settings)
     with engine_of(settings) as engine, Locker(settings) as job:
         with Session(engine) as session, session.begin():
-            # Postgres ends the side that looks for a circle first.
+            # PostgreSQL cancels the session that checks for a deadlock first.
             session.execute(text("SET LOCAL deadlock_timeout = '1min'"))
             lock("second", session)
             job.begin()

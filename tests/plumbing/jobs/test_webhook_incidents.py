@@ -1,4 +1,4 @@
-"""Webhooks get the changes of incidents, whoever makes them."""
+"""Tests that webhooks get the changes of incidents from every source."""
 
 import pytest
 from sqlalchemy import delete, select, update
@@ -12,7 +12,7 @@ from web.api.schemas.webhook_messages import IncidentMessage, MessageIncident
 
 
 def open_incident(webhooks: Webhooks, iid: int, status: str = "triggered") -> None:
-    """Store an incident as it is stored by whoever opens one."""
+    """Store an incident as the code that opens incidents does."""
     with webhooks.session() as session:
         session.add(
             Incident(
@@ -36,9 +36,7 @@ def set_incident(webhooks: Webhooks, iid: int, status: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("J2")
-def test_each_change_of_an_incident_is_told_in_order(
-    webhooks: Webhooks, receiver: Receiver
-) -> None:
+def test_changes_of_an_incident_are_sent_in_order(webhooks: Webhooks, receiver: Receiver) -> None:
     open_incident(webhooks, 1)
     webhooks.add(receiver.url)
     open_incident(webhooks, 2)
@@ -47,20 +45,20 @@ def test_each_change_of_an_incident_is_told_in_order(
     open_incident(webhooks, 3, "resolved")
     webhooks.deliver()
     incidents = [(each.type, each.event["data"]["incident"]["iid"]) for each in receiver.received]
-    # Of the first one nobody wanted to hear when it was opened.
+    # No webhook existed when the first incident was opened.
     assert [kind for kind, iid in incidents if iid == 2] == [
         f"incident.{kind}" for kind in ("opened", "acknowledged", "resolved", "reopened")
     ]
     assert [kind for kind, iid in incidents if iid != 2] == ["incident.opened"]
     shown = receiver.received[0].event["data"]["incident"]
     assert (shown["severity"], shown["alerts"]) == ("critical", [])
-    # What the description says, and nothing else.
+    # The message has exactly the documented fields.
     assert set(MessageIncident.model_fields) == set(shown)
     IncidentMessage.model_validate(receiver.received[0].event)
 
 
 @pytest.mark.long
-def test_an_incident_that_was_deleted_meanwhile_is_not_told(
+def test_no_message_is_sent_about_a_deleted_incident(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url)
@@ -68,7 +66,7 @@ def test_an_incident_that_was_deleted_meanwhile_is_not_told(
     with webhooks.session() as session:
         session.execute(delete(Incident))
     assert webhooks.deliver() == 0
-    # Nor is it looked for again.
+    # The change is also not due any more.
     with webhooks.session() as session:
         assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
 

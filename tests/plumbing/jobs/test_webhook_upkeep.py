@@ -1,4 +1,4 @@
-"""Webhooks over time: pruning, a new secret key, deleted projects, and a worker that died."""
+"""Tests of webhook maintenance: pruning, key changes, deleted projects and resent deliveries."""
 
 from datetime import datetime, timedelta
 
@@ -24,7 +24,7 @@ def states(webhooks: Webhooks, endpoint: Webhook) -> list[DeliveryState]:
 
 
 @pytest.mark.long
-def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> None:
+def test_old_or_excess_deliveries_are_discarded(webhooks: Webhooks) -> None:
     endpoint = webhooks.add(DOWN).destination
     webhooks.send("Old")
     webhooks.queue()
@@ -42,7 +42,9 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
     assert "three days" in (webhooks.log(endpoint)[0].error or "")
 
 
-def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: Receiver) -> None:
+def test_the_log_keeps_recent_and_waiting_deliveries(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
     endpoint = webhooks.add(receiver.url).destination
     for name in ("One", "Two", "Three"):
         webhooks.send(name)
@@ -66,7 +68,7 @@ def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: 
 
 
 @pytest.mark.long
-def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
+def test_secrets_are_encrypted_again_under_a_new_key(webhooks: Webhooks) -> None:
     made = webhooks.add(DOWN)
     both = Keyring(NEW_KEY, webhooks.settings.secret_key)
     with webhooks.session() as session:
@@ -83,7 +85,7 @@ def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
 
 
 @pytest.mark.long
-def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
+def test_the_webhooks_of_a_deleted_project_and_their_log_are_deleted(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     other = webhooks.new_project("other")
@@ -94,7 +96,7 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
     with webhooks.session() as session:
         mine = Project.id == webhooks.project_id
         session.execute(update(Project).where(mine).values(deleted_at=webhooks.now))
-        # As the job does that removes deleted projects, and their alerts before.
+        # Simulate the job that deletes removed projects, and their alerts first.
         session.execute(delete(WebhookEndpoint).where(WebhookEndpoint.project_id != other))
     prune_database(webhooks.settings)
     with webhooks.session() as session:
@@ -106,7 +108,7 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
 
 
 @pytest.mark.long
-def test_a_project_that_is_being_deleted_tells_nothing(
+def test_a_project_that_is_being_deleted_sends_no_messages(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url)

@@ -1,4 +1,4 @@
-"""A worker leaves a sign of life, and a web process sees it."""
+"""Tests that a worker records its heartbeat, and that web processes can read it."""
 
 from datetime import UTC, datetime
 
@@ -9,12 +9,14 @@ from web.jobs.worker import Pulse
 from web.settings.reader import Settings
 
 
-def test_before_the_first_worker_nobody_was_heard_of(app: Flask) -> None:
+def test_no_heartbeat_exists_before_the_first_worker(app: Flask) -> None:
     with app.app_context():
         assert worker_seen_at() is None
 
 
-def test_a_worker_is_heard_of_at_once_and_each_minute(app: Flask, settings: Settings) -> None:
+def test_a_worker_records_a_heartbeat_immediately_and_each_minute(
+    app: Flask, settings: Settings
+) -> None:
     with Pulse(settings) as pulse:
         assert pulse.is_new_period()
         pulse.run_due()

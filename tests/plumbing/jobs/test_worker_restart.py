@@ -1,4 +1,4 @@
-"""The first worker, which becomes another program after it has migrated the database."""
+"""Tests the first worker, which executes another program after the database migration."""
 
 import fcntl
 import os
@@ -24,7 +24,7 @@ worker._begin_anew_after_migrating()
 
 
 @pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux says how large it is")
-def test_its_last_lines_are_written_though_the_reader_is_late() -> None:
+def test_the_last_lines_are_written_for_a_slow_reader() -> None:
     reading, writing = os.pipe()
     filler = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     os.write(writing, b"x" * filler)

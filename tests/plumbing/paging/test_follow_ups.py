@@ -1,4 +1,4 @@
-"""What people who were paged are told afterwards, and what quiet hours hold back."""
+"""Tests of follow-up messages after a page, and of pages that quiet hours delay."""
 
 from datetime import UTC, datetime
 
@@ -25,7 +25,7 @@ def prefer(pages: Pages, person: Person, wanted: PagingPreferences) -> None:
 
 
 @pytest.mark.long
-def test_who_was_paged_is_told_that_it_is_over_and_never_before(
+def test_a_paged_user_gets_a_follow_up_after_the_alert_is_resolved(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice, alert = pages.person("alice"), pages.alert("Disk full")
@@ -40,7 +40,7 @@ def test_who_was_paged_is_told_that_it_is_over_and_never_before(
 
 
 @pytest.mark.long
-def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Mailbox) -> None:
+def test_a_user_whose_page_was_not_sent_gets_no_follow_up(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
     pages.run_for(3, mail_url="smtp://127.0.0.1:1")
@@ -50,7 +50,7 @@ def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Ma
 
 
 @pytest.mark.long
-def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox) -> None:
+def test_users_get_no_follow_up_about_their_own_actions(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob, alert = pages.person("alice"), pages.person("bob"), pages.alert("Disk full")
     pages.page([alert], alice, bob)
     pages.run_for(3)
@@ -61,7 +61,7 @@ def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox)
 
 
 @pytest.mark.long
-def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Mailbox) -> None:
+def test_follow_ups_are_optional_and_batched(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
     prefer(pages, bob, PagingPreferences(wants_follow_ups=False))
     alerts = pages.alerts(30)
@@ -75,7 +75,7 @@ def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Ma
 
 
 @pytest.mark.long
-def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox: Mailbox) -> None:
+def test_no_follow_up_is_sent_if_the_alert_fires_again(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
     pages.run_for(3)
@@ -87,9 +87,7 @@ def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_quiet_hours_delay_pages_except_for_critical_alerts(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))
     pages.now = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)  # 22:30 in Berlin
@@ -106,12 +104,14 @@ def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
     pages.now = datetime(2026, 3, 2, 6, 0, 5, tzinfo=UTC)
     pages.run()
     assert subjects(mailbox)[1:] == ["[medium] Quiet 1 (acme/shop #1)"]
-    # The follow-up waited as well, and is part of the same message.
+    # The follow-up was delayed as well, and is part of the same message.
     assert "Resolved: Loud" in mailbox.messages[1].get_content()
 
 
 @pytest.mark.long
-def test_the_end_of_quiet_hours_frees_what_they_held_back(pages: Pages, mailbox: Mailbox) -> None:
+def test_delayed_pages_are_sent_after_quiet_hours_are_removed(
+    pages: Pages, mailbox: Mailbox
+) -> None:
     alice = pages.person("alice")
     prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))
     pages.now = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
@@ -130,21 +130,21 @@ def test_the_end_of_quiet_hours_frees_what_they_held_back(pages: Pages, mailbox:
         ("2026-03-01T22:00+01:00", "2026-03-02T07:00+01:00"),
         ("2026-03-02T06:59+01:00", "2026-03-02T07:00+01:00"),
         ("2026-03-02T07:00+01:00", None),
-        # The night in which the clocks go forward, and the one in which they go back.
+        # The nights in which daylight saving time begins and ends.
         ("2026-03-28T23:00+01:00", "2026-03-29T07:00+02:00"),
         ("2026-10-24T23:00+02:00", "2026-10-25T07:00+01:00"),
     ],
 )
-def test_quiet_hours_follow_the_clocks_of_the_place(local: str, end: str | None) -> None:
+def test_quiet_hours_follow_the_local_time(local: str, end: str | None) -> None:
     found = NIGHT.end_at(datetime.fromisoformat(local))
     assert found == (datetime.fromisoformat(end) if end else None)
 
 
-def test_quiet_hours_end_at_the_hour_that_is_missing_or_comes_twice() -> None:
+def test_quiet_hours_can_end_in_a_skipped_or_repeated_hour() -> None:
     hours = QuietHours(time_zone="Europe/Berlin", starts=60, ends=150)
     spring = hours.end_at(datetime.fromisoformat("2026-03-29T01:30+01:00"))
     assert spring == datetime.fromisoformat("2026-03-29T03:30+02:00")
-    # 02:15 for the second time: they end at 02:30 for the second time.
+    # This is the second 02:15 of the night, so the hours end at the second 02:30.
     autumn = hours.end_at(datetime.fromisoformat("2026-10-25T02:15+01:00"))
     assert autumn == datetime.fromisoformat("2026-10-25T02:30+01:00")
 
@@ -152,12 +152,12 @@ def test_quiet_hours_end_at_the_hour_that_is_missing_or_comes_twice() -> None:
 @pytest.mark.parametrize(
     "text", ["", "24:00", "7", "07:60", "7:5", "a:b", "\u0667:\u0660\u0660", "-1:00"]
 )
-def test_a_time_of_day_is_refused(text: str) -> None:
+def test_an_invalid_time_of_day_is_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
         minutes_of(text, field="quiet_from")
 
 
-def test_it_is_known_whom_a_page_would_reach(pages: Pages) -> None:
+def test_reachability_of_users_is_known_before_a_page(pages: Pages) -> None:
     alice, bob = pages.person("alice"), pages.person("bob", has_contact=False)
     mallory = pages.person("mallory", role=None)
     night = pages.person("night")

@@ -1,4 +1,4 @@
-"""What `test_additions.py` runs beside a made-up type of contact."""
+"""Checks that `test_additions.py` runs with a made-up contact type."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ _PASSWORD = "the very first of them"
 
 @pytest.fixture
 def visitor(app: Flask) -> FlaskClient:
-    """The browser of alice, who is an administrator."""
+    """Return the browser of alice, who is an administrator."""
     app.config.update(WTF_CSRF_ENABLED=False, WTF_CSRF_METHODS=frozenset())
     person = ("users", "create", "alice", "--email", "alice@people.example", "--admin")
     done = app.test_cli_runner().invoke(args=(*person, "--password-stdin"), input=f"{_PASSWORD}\n")
@@ -33,7 +33,7 @@ def visitor(app: Flask) -> FlaskClient:
     return browser
 
 
-def test_pages_offer_it(visitor: FlaskClient) -> None:
+def test_pages_offer_the_contact_type(visitor: FlaskClient) -> None:
     page = visitor.get("/-/user_settings/contacts")
     assert "Carrier pigeon" in page.text
     assert "A pigeon that carries a few words." in page.text
@@ -44,7 +44,7 @@ def test_pages_offer_it(visitor: FlaskClient) -> None:
     assert "Carrier pigeons" in visitor.get("/admin/notifications").text
 
 
-def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
+def test_the_api_accepts_and_documents_the_contact_type(visitor: FlaskClient) -> None:
     body = {"type": "pigeon", "address": "loft 7"}
     at, who = "/api/v4/user/contacts", token_of(visitor, "alice")
     made = visitor.post(at, json=body, headers=who)
@@ -60,7 +60,7 @@ def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
     assert "pigeon" in types
 
 
-def test_the_command_line_takes_it(app: Flask) -> None:
+def test_the_command_line_accepts_the_contact_type(app: Flask) -> None:
     operate(app, "users", "create", "bob", "--email", "bob@people.example")
     made = operate(app, "contacts", "create", "bob", "--type", "pigeon", "--address", "loft 7")
     assert (made["type"], made["address"]) == ("pigeon", "loft")
@@ -78,7 +78,7 @@ def pigeon_of(pages: Pages, person: Person) -> Contact:
     return pages.contact(Owner(user_id=person.id), address, label="Roof")
 
 
-def test_people_are_paged_through_it(pages: Pages) -> None:
+def test_pages_are_sent_by_the_contact_type(pages: Pages) -> None:
     alice = pages.person("alice", has_contact=False)
     pigeon_of(pages, alice)
     alert = pages.alert("Disk full")

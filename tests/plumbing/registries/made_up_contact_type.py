@@ -1,4 +1,4 @@
-"""Carrier pigeons, loaded before everything else as a plugin of pytest."""
+"""A made-up contact type, which pytest loads as a plugin before everything else."""
 
 import sys
 from importlib.util import find_spec, module_from_spec

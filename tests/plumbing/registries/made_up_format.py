@@ -1,4 +1,4 @@
-"""The format of a lighthouse, loaded before everything else as a plugin of pytest."""
+"""A made-up alert format, which pytest loads as a plugin before everything else."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _LINE = "LINKS: tuple[Link, ...]"
 
 
 class Lighthouse(Format):
-    """Ships that a lighthouse sees, some of them in danger."""
+    """Parses the ships that a lighthouse sees in danger."""
 
     name = "lighthouse"
     label = "Lighthouse"
@@ -63,7 +63,7 @@ class Lighthouse(Format):
         return ships if isinstance(ships, list) else ()
 
     def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
-        """Return what the keeper saw of one ship."""
+        """Return the report about one ship."""
         return {"ships": [self.items_of(value)[item_index]]}
 
     def labels(self, value: object, item_index: int) -> tuple[object, ...]:

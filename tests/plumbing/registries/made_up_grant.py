@@ -1,4 +1,4 @@
-"""A grant for a handshake, loaded before everything else as a plugin of pytest."""
+"""A made-up grant, which pytest loads as a plugin before everything else."""
 
 import sys
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class HandshakeGrant(TokenGrant[None, str], grants.BaseGrant):  # type: ignore[m
 
 
 def _add() -> None:
-    """Load the registry with one line more."""
+    """Load the registry with an additional line."""
     spec = find_spec(_REGISTRY)
     assert spec is not None
     assert spec.origin is not None

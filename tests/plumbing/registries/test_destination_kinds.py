@@ -1,4 +1,4 @@
-"""A kind of destination that says where its rows are, and gets the rest."""
+"""Tests of a new kind of destination, which inherits everything except its tables."""
 
 import logging
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from web.database.engine import open_engine
 from web.jobs.destinations import DestinationWorker
 from web.settings.reader import Settings
 
-#: Not that of the product, whose tables are compared with its migrations.
+#: Separate from the product's metadata, whose tables are compared with the migrations.
 _TABLES = MetaData()
 
 
@@ -101,7 +101,7 @@ class RavenPost(DestinationWorker):
 
 
 class Realm:
-    """Castles in a database of a test's own, and a worker that looks when it is told to."""
+    """Represents destinations in the test's own database, and a worker that runs on request."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
@@ -167,7 +167,7 @@ def test_messages_of_a_new_kind_are_signed_retried_and_sent_in_order(
         receiver.received[0].verified_by("whsec_b3RoZXI=")
 
 
-def test_owners_are_kept_apart_and_limited(realm: Realm, receiver: Receiver) -> None:
+def test_destinations_of_owners_are_separate_and_limited(realm: Realm, receiver: Receiver) -> None:
     mine = [realm.build(receiver.url).destination for _ in range(2)]
     with pytest.raises(ConflictError, match="The realm is full"):
         realm.build(receiver.url)
@@ -179,7 +179,9 @@ def test_owners_are_kept_apart_and_limited(realm: Realm, receiver: Receiver) -> 
             CASTLES.get(mine[0].id, owner=2, session=session, keyring=realm.keyring, now=realm.now)
 
 
-def test_a_new_kind_is_paused_rotated_changed_and_removed(realm: Realm, receiver: Receiver) -> None:
+def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
+    realm: Realm, receiver: Receiver
+) -> None:
     castle = realm.build("http://127.0.0.1:1/").destination
     realm.hatch(castle)
     with Session(realm.engine) as session, session.begin():

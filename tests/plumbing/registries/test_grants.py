@@ -1,4 +1,4 @@
-"""What is declared of each grant."""
+"""Tests of the declarations of each grant."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `web/services.py` and `web/policies/` declare by names exists."""
+"""Tests that the names that `web/services.py` and `web/policies/` declare exist."""
 
 from importlib import import_module
 

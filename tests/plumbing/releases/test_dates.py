@@ -1,4 +1,4 @@
-"""The dates that announcements name are the same for all processes and hosts."""
+"""Tests that all processes and hosts announce the same dates."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from web.settings.reader import Settings
 
 
 @pytest.mark.long
-def test_every_host_says_the_same_time_of_the_installation(
+def test_every_host_reports_the_same_installation_time(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     found = []
@@ -26,7 +26,7 @@ def test_every_host_says_the_same_time_of_the_installation(
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_release_has_the_date_that_was_entered(
+def test_a_release_has_the_configured_date(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     given = replace(settings, release_dates="17.0=2024-05-16")

@@ -1,4 +1,4 @@
-"""Access tokens that never end, as time and releases go on: pages, jobs, messages, exports."""
+"""Tests of access tokens without expiry, over time and across releases."""
 
 import re
 from dataclasses import replace
@@ -67,7 +67,7 @@ def shown_token(service: RecordedService, page: TestResponse) -> Caller:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
+def test_the_page_shows_that_a_token_never_expires_and_keeps_that_at_rotation(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")
@@ -88,13 +88,13 @@ def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
     service.change_release("16.0")
     a_year_on = (service.now + A_YEAR).date().isoformat()
     assert f"expires on {a_year_on}, the latest possible date." in words(browser.get(f"{PAGE}/new"))
-    # Not found yet by the worker: still without an end, and rotated into one with an end.
+    # The worker has not processed the token, so it has no expiry yet and gets one by rotation.
     assert end_of(shown_token(service, send(browser, PAGE, "/rotate"))) == a_year_on
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_worker_gives_them_a_year_in_slices_and_once(
+def test_the_worker_sets_an_expiry_in_a_year_once_and_in_slices(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("domain.oauth.personal_tokens.lifetimes._SLICE", 2)
@@ -116,7 +116,7 @@ def test_the_worker_gives_them_a_year_in_slices_and_once(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_environment_moves_the_release_and_the_next_pruning_ends_them(
+def test_pruning_after_a_release_change_sets_an_expiry(
     service: RecordedService,
 ) -> None:
     token = endless_token(service, service.person("alice"))
@@ -129,7 +129,7 @@ def test_the_environment_moves_the_release_and_the_next_pruning_ends_them(
 
 
 @pytest.mark.both_databases
-def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> None:
+def test_a_token_without_expiry_stays_valid(service: RecordedService) -> None:
     alice = service.person("alice")
     service.project_of(alice)
     token = endless_token(service, alice)
@@ -154,7 +154,7 @@ def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> N
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
+def test_a_message_is_sent_before_the_new_expiry(service: RecordedService) -> None:
     sign = NoticeSettings(
         instance_name="Gatebell",
         base_url="http://localhost",
@@ -181,7 +181,7 @@ def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
     assert "expired" in refused.get_json()["error_description"]
 
 
-def test_lifetimes_follow_release_and_longest() -> None:
+def test_lifetimes_depend_on_the_release_and_the_maximum() -> None:
     ends = {
         (days, may): TokenLifetimes.of(timedelta(days=days), may_never_end=may).expiry_on(
             None, now=NOON

@@ -1,4 +1,4 @@
-"""The pending sign-in between password and second factor, and how long it lasts."""
+"""Tests of the pending sign-in between password and second factor."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.fixture
 def charlie(app: Flask) -> Iterator[User]:
-    """Somebody with an authenticator app, in whose session we are."""
+    """Store a user with an authenticator app, whose session is the current one."""
     new = NewUser(
         username="charlie",
         email="charlie@people.example",
@@ -64,13 +64,13 @@ def test_a_pending_sign_in_lasts_ten_minutes(
         assert (find_pending_sign_in() is not None) is is_good
 
 
-def test_a_pending_sign_in_is_for_the_password_that_was_right(charlie: User) -> None:
+def test_a_pending_sign_in_ends_with_a_password_change(charlie: User) -> None:
     begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     charlie.password_changed_at = now()
     assert find_pending_sign_in() is None
 
 
-def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> None:
+def test_a_pending_sign_in_ends_if_the_account_cannot_sign_in(charlie: User) -> None:
     begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     for field, value in (("state", "locked"), ("kind", "bot")):
         before = getattr(charlie, field)
@@ -80,7 +80,7 @@ def test_a_pending_sign_in_is_for_an_account_that_may_sign_in(charlie: User) -> 
     assert find_pending_sign_in() is not None
 
 
-def test_a_pending_sign_in_leads_nowhere_when_there_is_nothing_to_ask_for(charlie: User) -> None:
+def test_a_pending_sign_in_ends_if_the_user_has_no_second_factor(charlie: User) -> None:
     begin_pending_sign_in(view_of(charlie), _password_of(charlie))
     remove_second_factors(charlie.id, session=db.session())
     assert find_pending_sign_in() is None
@@ -88,7 +88,7 @@ def test_a_pending_sign_in_leads_nowhere_when_there_is_nothing_to_ask_for(charli
 
 @pytest.mark.long
 @pytest.mark.usefixtures("charlie")
-def test_what_was_never_sealed_is_no_pending_sign_in() -> None:
+def test_unsealed_values_are_not_a_pending_sign_in() -> None:
     for text in ("", "x", "e30.x.y", "\x00", "🔔"):
         session["two_factor"] = text
         assert find_pending_sign_in() is None, text

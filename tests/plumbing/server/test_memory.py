@@ -1,4 +1,4 @@
-"""What a large request took goes back to the system, and threads share the rest."""
+"""Tests that memory of large requests is returned to the system and that threads share arenas."""
 
 import platform
 import subprocess
@@ -26,7 +26,7 @@ del large
 print(resident() - before)
 """
 THREADS = 4
-#: In bytes: glibc reserves at least so much for each arena, which is used once it is needed.
+#: Number of bytes that glibc reserves at least for each arena.
 ARENA = 2**26
 IN_THREADS = f"""
 import sys
@@ -57,7 +57,7 @@ together.wait()
 
 
 def bytes_of(program: str, *arguments: str) -> int:
-    """Return what a program prints."""
+    """Run a program and return the number that it prints."""
     done = subprocess.run(
         (sys.executable, "-c", program, *arguments), capture_output=True, text=True, check=True
     )
@@ -71,10 +71,10 @@ only_glibc = pytest.mark.skipif(
 
 
 @only_glibc
-def test_large_blocks_are_not_kept() -> None:
+def test_large_blocks_are_returned_to_the_system() -> None:
     assert bytes_of(PROGRAM, "yes") < LARGE // 2 < bytes_of(PROGRAM)
 
 
 @only_glibc
-def test_threads_have_no_memory_of_their_own() -> None:
+def test_threads_share_memory_arenas() -> None:
     assert bytes_of(IN_THREADS, "yes") + THREADS * ARENA // 2 < bytes_of(IN_THREADS)

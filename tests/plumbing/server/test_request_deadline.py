@@ -1,4 +1,4 @@
-"""A request that is cut off by its deadline says in the log where it waited."""
+"""Tests that the log shows where a request waited when its deadline passed."""
 
 import logging
 
@@ -11,7 +11,7 @@ from web.server.gevent_worker import call_with_timeout
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_the_log_tells_where_a_request_waited(
+def test_the_log_shows_where_a_request_waited(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def wait_for_ever() -> None:

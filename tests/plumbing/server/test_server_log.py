@@ -1,4 +1,4 @@
-"""Gunicorn puts no line together for a request: the app has written one."""
+"""Tests that gunicorn formats no access log line, since the application writes its own."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from web.settings.reader import read_settings
 
 
 @pytest.mark.parametrize(("kind", "atoms_made"), [(Logger, 1), (ServerLog, 0)])
-def test_no_line_is_put_together_for_nobody_to_read(
+def test_gunicorn_does_not_format_unused_log_lines(
     kind: type[Any], atoms_made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
