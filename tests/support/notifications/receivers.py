@@ -17,7 +17,7 @@ ROOM = "room"
 _FIRING = re.compile(r"^\[(?:critical|high|medium|low)\] .*?Alert (\d+) ", re.MULTILINE)
 _NEWS = re.compile(r"^(?:Acknowledged|Resolved|Ignored)(?: by @\w+)?: Alert (\d+) ", re.MULTILINE)
 #: Time of day (UTC) of handoffs; the first one is on the day of EVENING.
-HANDOVER = time(9)
+HANDOFF = time(9)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Rules:
             # Overrides for users who cannot be on call have no effect.
             if begin <= at < end and self.may_see(name):
                 return name
-        first = datetime.combine(EVENING.date(), HANDOVER, UTC)
+        first = datetime.combine(EVENING.date(), HANDOFF, UTC)
         return ("alice", "carol")[((at - first) // DAY) % 2]
 
     def is_quiet(self, name: str, at: datetime) -> bool:
