@@ -63,7 +63,7 @@ def swap(first: tuple[int, str, str], second: tuple[int, str, str], *, number: i
     return Swap(id=number, first=stints[0], second=stints[1])
 
 
-def in_local_time(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[str, str, list[int]]]:
+def as_local(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[str, str, list[int]]]:
     """Return spans as local times: start, end, users."""
     return [
         (
@@ -77,7 +77,7 @@ def in_local_time(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tup
 
 def local_spans(asked: Plan, start: str, end: str) -> list[tuple[str, str, list[int]]]:
     """Return the users on call between two local times in Berlin."""
-    return in_local_time(spans(asked, berlin(start), berlin(end)))
+    return as_local(spans(asked, berlin(start), berlin(end)))
 
 
 def at(hour: int, minute: int = 0) -> time:
