@@ -1,5 +1,4 @@
-"""The table of metrics in the documents lists the metrics in the code and the rules that use them.
-"""
+"""The documents list the metrics of the code and the alerting rules that use them."""
 
 import ast
 import re

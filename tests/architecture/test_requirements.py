@@ -1,5 +1,4 @@
-"""Requirements of the service and of its checks are pinned with hashes and have allowed licenses.
-"""
+"""Requirements of the service and its checks are pinned with hashes and allowed licenses."""
 
 import re
 from collections.abc import Iterator

@@ -1,5 +1,4 @@
-"""A service below a path of a host, in a browser: scripts, styles and sign-in stay below the path.
-"""
+"""Scripts, styles and sign-in of a service below a path of a host, in a browser."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,4 @@
-"""Checks every page, light and wide, dark and narrow: axe finds no problems, and nothing overflows.
-"""
+"""Checks every page in light and dark mode: axe finds no problems, and nothing overflows."""
 
 from collections.abc import Iterator
 from datetime import timedelta

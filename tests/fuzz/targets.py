@@ -58,8 +58,7 @@ def read_credentials(given: bytes) -> None:
 
 
 def read_redirect_uri(given: bytes) -> None:
-    """Check that only a registered redirect URI passes, apart from the port of loopback addresses.
-    """
+    """Check that only registered redirect URIs pass, apart from ports of loopback addresses."""
     uri = given.decode("utf-8", "replace")
     problems_of([uri], require_https=False)
     if is_registered(uri, _REGISTERED):

@@ -65,7 +65,7 @@ class Recorder:
             answer = self._outcome(each, self._filler(things))
         except KeyError as error:
             return {"unknown": str(error)}
-        except Exception as error:  # noqa: BLE001 - recorded: it is the same next time, or told
+        except Exception as error:  # noqa: BLE001 - recorded, to be compared
             answer = {"raised": f"{type(error).__name__}: {error}"}
         happened = self._world.happened()
         done = {"events": happened.events, "rows": happened.rows}

@@ -59,8 +59,7 @@ def _walk(page: Page) -> list[str]:
 
 
 def _escape(page: Page) -> list[str]:
-    """Open boxes that cover other elements, enter and leave them, and check that the focus returns.
-    """
+    """Open and leave boxes that cover other elements, and check that the focus returns."""
     problems = []
     seen: dict[str, int] = {kind: at for at, kind in page.evaluate(_OVERLAYS, list(_closed))}
     for kind, at in seen.items():

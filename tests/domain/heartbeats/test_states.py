@@ -84,7 +84,7 @@ def test_each_interruption_excuses_its_expected_pings() -> None:
     assert down_since(at(247, *often)) == 246
 
 
-def test_a_run_whose_end_could_not_arrive_is_forgotten() -> None:
+def test_a_run_that_ends_during_an_interruption_is_dropped() -> None:
     running = replace(HOURLY, started_at=NOON + 50 * MINUTE)
     decision = at(60, away(52, 53), facts=running)
     assert (decision.state, decision.due_at) == (HeartbeatState.UP, NOON + 118 * MINUTE)

@@ -1,5 +1,4 @@
-"""Covers of colleagues: they concern only the colleague's shifts, in every schedule, with an email.
-"""
+"""Covers of a colleague: only the colleague's shifts, in every schedule, with an email."""
 
 from collections.abc import Callable
 from dataclasses import replace

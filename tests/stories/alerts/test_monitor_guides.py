@@ -219,8 +219,7 @@ def alarm_event(state: str) -> dict[str, Any]:
 
 
 def transformed(event: dict[str, Any], transformer: dict[str, Any]) -> str:
-    """Return an event after EventBridge's transformation, which replaces names by values as JSON.
-    """
+    """Return an event after EventBridge has replaced names by values as JSON."""
 
     def value_at(path: str) -> Any:
         found: Any = event

@@ -207,7 +207,7 @@ def test_resolved_alerts_follow_their_integration(gatebell: LiveGatebell) -> Non
     assert len(states(gatebell, one)) == 1
 
 
-def test_an_incident_takes_the_next_alert_of_the_same_monitor_only(gatebell: LiveGatebell) -> None:
+def test_an_incident_only_takes_the_next_alert_of_the_same_monitor(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     one.accepted(fingerprint="x")
     incidents = script_of(gatebell, one.project, "incidents")

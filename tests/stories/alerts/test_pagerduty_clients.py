@@ -145,7 +145,7 @@ def test_no_stored_body_holds_the_key(
         assert escaped not in body
 
 
-def test_an_integrations_own_url_takes_events_as_well(
+def test_the_url_of_an_integration_accepts_events(
     gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:
     answer = endpoint.send(**EVENT)

@@ -91,7 +91,7 @@ class Login:
 
 
 class Grafana(Login):
-    """It reads the ID token without checking its signature, or uses the API without an ID token."""
+    """Grafana reads the ID token without checking its signature, or uses the API without an ID token."""
 
     allowed_groups: Iterable[str] = ()
 
@@ -136,7 +136,7 @@ class Grafana(Login):
 
 @dataclass(frozen=True)
 class OAuth2Proxy(Login):
-    """It checks the ID token, userinfo, and the access to configured projects."""
+    """oauth2-proxy checks the ID token, userinfo, and the access to configured projects."""
 
     projects: tuple[str, ...] = ()
     #: Minimum role in a project: Reporter, unless configured otherwise.

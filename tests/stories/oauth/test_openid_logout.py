@@ -135,7 +135,7 @@ def test_the_hint_has_to_belong_to_the_application(gatebell: LiveGatebell) -> No
 @pytest.mark.long
 @pytest.mark.rfc("oidc-core-16-b", "oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
-def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:
+def test_a_forged_hint_does_not_sign_out(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     for hint in forged(gatebell, token, openid_application(gatebell)).values():
         assert_refused(gatebell, browser, id_token_hint=hint)

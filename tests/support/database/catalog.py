@@ -46,8 +46,7 @@ def _one_line(definition: str) -> str:
 
 
 def _lines_of(definition: str) -> Iterator[str]:
-    """Split the definition of a table, since columns that were added later follow the constraints.
-    """
+    """Split the definition of a table; columns that were added later follow the constraints."""
     found = re.fullmatch(r"CREATE TABLE (\w+)\((.*)\)", definition)
     if found is None:
         yield definition

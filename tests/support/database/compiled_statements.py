@@ -18,8 +18,7 @@ _compiled: dict[Any, Any] = {}
 
 
 def share_compiled_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share compiled statements while the patch is active: engines differ only in their addresses.
-    """
+    """Share compiled statements between engines, which differ only in their addresses."""
     for dialect in (PGDialect_psycopg, SQLiteDialect_pysqlite):
         monkeypatch.setattr(dialect, "__eq__", lambda one, other: type(one) is type(other))
         monkeypatch.setattr(dialect, "__hash__", lambda dialect: hash(type(dialect)))

@@ -23,8 +23,7 @@ _ALLOWING: Mapping[str, Sequence[str]] = {
 
 
 def refuse_rows(table: str, condition: str, *, engine: Engine) -> Callable[[], None]:
-    """Reject the rows of a table that meet a condition; return a function that allows them again.
-    """
+    """Reject rows of a table that meet a condition; return a function that allows them again."""
     _run(_REFUSING, engine, table=table, condition=condition)
     return lambda: _run(_ALLOWING, engine)
 

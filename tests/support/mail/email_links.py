@@ -71,8 +71,7 @@ def stored(service: LiveGatebell, person: Person) -> tuple[str, bool]:
 
 
 def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
-    """Return the claims about a user that an application gets, in the ID token and from userinfo.
-    """
+    """Return the claims about a user, which are the same in the ID token and at userinfo."""
     client = openid_application(service)
     code = landing(ask(open_browser(service, person), service, client, scope=SCOPES))["code"]
     answer = redeem(service, client, code)

@@ -32,7 +32,7 @@ class Known:
     was_critical: bool = False
     #: Users who were paged manually.
     asked: set[str] = field(default_factory=set)
-    #: Users whom a step may have named, given the users on call so far.
+    #: Users that a step may have named, given the users on call so far.
     named: set[str] = field(default_factory=set)
     #: Users who were outside of quiet hours at some time.
     not_quiet: set[str] = field(default_factory=set)

@@ -64,7 +64,7 @@ def sign_in_with(
 
 
 def userinfo(gatebell: LiveGatebell, token: str) -> requests.Response:
-    """Ask who signed in."""
+    """Request the claims of the signed-in user."""
     return machine(gatebell).get(
         f"{gatebell.url}/oauth/userinfo", headers={"Authorization": f"Bearer {token}"}
     )

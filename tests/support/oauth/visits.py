@@ -1,4 +1,4 @@
-"""Visits of a user whom an application redirects to the service."""
+"""Visits of users that an application redirects to the service."""
 
 from dataclasses import dataclass
 

@@ -138,8 +138,7 @@ def _bytes_of(body: Any) -> bytes:
 
 
 class _Shared:
-    """A context that several threads share: the first thread enters it, and the last one exits it.
-    """
+    """A context that several threads share: the first one enters it, the last one exits it."""
 
     def __init__(self, begin: Callable[[], AbstractContextManager[object]]) -> None:
         self._begin = begin

@@ -1,5 +1,4 @@
-"""A WSGI app with responses that a web server may have to send, but that the service does not use.
-"""
+"""A WSGI app with responses that web servers have to support, but Gatebell does not use."""
 
 import json
 from collections.abc import Iterable, Iterator

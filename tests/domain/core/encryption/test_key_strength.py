@@ -84,7 +84,7 @@ def test_curves_of_224_bits_and_more_are_accepted() -> None:
     with pytest.raises(RefusedKeyError, match="192 bits, which is too weak: use at least 224"):
         check_key(ec.generate_private_key(ec.SECP192R1()))
     with pytest.raises(RefusedKeyError, match="DSA key has 1024 bits"):
-        check_key(dsa.generate_private_key(1024).public_key())  # noqa: S505 - to be refused
+        check_key(dsa.generate_private_key(1024).public_key())  # noqa: S505 - to be rejected
 
 
 def test_a_file_with_a_private_key_is_read_and_checked() -> None:

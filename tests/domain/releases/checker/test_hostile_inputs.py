@@ -1,5 +1,4 @@
-"""For any input, the checker ends in time proportional to its size, and reports no content of it.
-"""
+"""Checks of any input take time proportional to its size, and report no content of it."""
 
 import json
 import sys
@@ -137,7 +136,7 @@ def test_malformed_examples_are_checked_or_rejected(example: Any, at: int, part:
 @bounded(30)
 @given(value=st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists))
 def test_json_is_parsed_as_by_the_standard_library(value: Any) -> None:
-    from domain.releases.checker.json_documents import read_json  # noqa: PLC0415 - used here alone
+    from domain.releases.checker.json_documents import read_json  # noqa: PLC0415 - only used here
 
     text = json.dumps({"a": value}, allow_nan=False) if _is_finite(value) else "{}"
     assert _plain(read_json(text).value) == json.loads(text)
