@@ -91,7 +91,7 @@ class Login:
 
 
 class Grafana(Login):
-    """Grafana reads the ID token without checking its signature, or uses the API without an ID token."""
+    """Grafana reads the ID token without checking its signature, or otherwise uses the API."""
 
     allowed_groups: Iterable[str] = ()
 

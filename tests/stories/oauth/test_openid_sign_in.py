@@ -112,7 +112,7 @@ def test_a_user_signs_in_to_a_third_party_application(
 @pytest.mark.long
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")
-def test_a_key_rotation_does_not_sign_users_out(gatebell: LiveGatebell, visitor: FlaskClient) -> None:
+def test_a_key_rotation_signs_no_user_out(gatebell: LiveGatebell, visitor: FlaskClient) -> None:
     browser = a_browser(gatebell, alice(gatebell))
     first = signed_in_at(visitor, browser)
     # The application caches the key set, and fetches it again for an unknown key.
