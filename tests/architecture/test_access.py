@@ -1,4 +1,4 @@
-"""Every view has a mark, and who may call it stands in a list as well."""
+"""Every view has an access mark, and the list of addresses repeats it."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from web.settings.reader import Settings
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_every_address_is_for_those_whom_the_list_names(app: Flask) -> None:
+def test_access_marks_of_views_match_the_list_of_addresses(app: Flask) -> None:
     endpoints = endpoints_of(app).by_name
     served = [
         Address(method, rule.rule, endpoints[rule.endpoint].access)
@@ -24,7 +24,7 @@ def test_every_address_is_for_those_whom_the_list_names(app: Flask) -> None:
         if rule.endpoint != "static"
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     ]
-    # Counted and not as sets: an address belongs to one view only.
+    # Counters and not sets, because an address belongs to only one view.
     there, listed = Counter(served), Counter(listed_addresses())
     missing = [str(each) for each in sorted((there - listed).elements())]
     assert not missing, "\n".join(["Add to tests/support/wire/addresses.txt:", *missing])
@@ -54,7 +54,7 @@ def readable() -> str:
         (PageBlueprint, readable, "odd.view has a CORS policy, but its URL has variables"),
     ],
 )
-def test_an_application_does_not_start_with_a_view_that_says_too_little_or_too_much(
+def test_views_with_missing_or_wrong_access_marks_are_rejected(
     make_app: Callable[[Settings], Flask],
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
@@ -69,7 +69,7 @@ def test_an_application_does_not_start_with_a_view_that_says_too_little_or_too_m
         make_app(settings)
 
 
-def test_a_view_has_one_mark() -> None:
+def test_a_view_cannot_have_two_access_marks() -> None:
     @signed_in
     def view() -> str:
         return "hello"

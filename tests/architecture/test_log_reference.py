@@ -1,4 +1,4 @@
-"""The tables of log events in the documents list what the code logs."""
+"""The tables of log events in the documents list the messages in the code."""
 
 import ast
 import re
@@ -12,16 +12,16 @@ _FILES = ("web", "domain", "blueprints", "models", "migrations", "app.py", "guni
 _LEVELS = {"exception": "error"} | {
     each: each for each in ("debug", "info", "warning", "error", "critical")
 }
-#: Loggers of this name are gunicorn's own, which the web processes have as `log`.
+#: Name of gunicorn's own logger, which web processes use as `log`.
 _GUNICORN = "gunicorn.error"
-#: The text of a message that another module puts together; the second table describes it.
+#: Placeholder for a message that another module composes; the second table describes it.
 _COMPUTED = "(computed)"
 _PLACEHOLDER = re.compile(r"%[sd]")
 _EVENT = re.compile(r"[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*")
 
 
 class Message(NamedTuple):
-    """A log message: several loggers and their events are separated by commas."""
+    """A log message; if several loggers log it, commas separate the loggers and the events."""
 
     logger: str
     level: str
@@ -29,16 +29,16 @@ class Message(NamedTuple):
     text: str
 
 
-def test_every_log_message_is_in_the_tables_and_the_other_way_round() -> None:
+def test_the_tables_list_exactly_the_log_messages_of_the_code() -> None:
     assert sorted(_written()) == sorted(set(_logged()))
 
 
-def test_every_log_call_has_the_key_of_an_event() -> None:
+def test_every_log_call_has_an_event_key() -> None:
     keys = [(each, key) for each in _logged() for key in each.event.split(", ")]
     assert [each for each, key in keys if not _EVENT.fullmatch(key)] == []
 
 
-def test_the_key_of_an_event_has_one_meaning() -> None:
+def test_an_event_key_stands_for_one_message() -> None:
     texts = {(each.event, each.text) for each in _logged()}
     assert len(texts) == len({event for event, _ in texts})
 
@@ -67,11 +67,11 @@ def _logged() -> Iterator[Message]:
 
 
 class _Module:
-    """A module of the product, with the loggers and texts that its names stand for."""
+    """A module of the product, and the loggers and texts that its names refer to."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree, self._loggers = tree, _loggers_in(tree)
-        #: A class attribute of the same name in two classes means two texts.
+        #: Texts by attribute name; the same attribute in two classes has two texts.
         self._texts: dict[str, list[str]] = {}
         for node in ast.walk(tree):
             match node:
@@ -80,7 +80,7 @@ class _Module:
 
     def messages(self) -> Iterator[Message]:
         for part in self._tree.body:
-            # A class with its own logger logs to no other.
+            # A class with its own logger does not use the logger of its module.
             own = _loggers_in(part) if isinstance(part, ast.ClassDef) else {}
             loggers = self._loggers | own
             for node in ast.walk(part):
@@ -112,7 +112,7 @@ class _Module:
         return ", ".join(chain.from_iterable(map(self._strings, found)))
 
     def _strings(self, node: ast.expr) -> list[str]:
-        """Return the texts that an expression may stand for, or none if they are computed."""
+        """Return the possible texts of an expression, or an empty list if they are computed."""
         match node:
             case ast.Constant(value=str(text)):
                 return [text]
@@ -126,7 +126,7 @@ class _Module:
 
 
 def _loggers_in(tree: ast.AST) -> dict[str, str]:
-    """Return the loggers by the names that they are assigned to."""
+    """Return the loggers of a module by the names that they are assigned to."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         match node:
@@ -136,7 +136,7 @@ def _loggers_in(tree: ast.AST) -> dict[str, str]:
                     func=ast.Attribute(attr="getLogger"), args=[ast.Constant(value=str(logger))]
                 ),
             ):
-                # A class attribute of the same name in two classes means two loggers.
+                # Two classes can have an attribute of the same name, so there are two loggers.
                 found[name] = f"{found[name]}, {logger}" if name in found else logger
     return found
 
@@ -146,7 +146,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _record(node: ast.Dict) -> Message | None:
-    """Return the message of a record that is made by hand."""
+    """Return the message of a log record that is written as a literal."""
     found = {
         key.value: value.value
         for key, value in zip(node.keys, node.values, strict=True)

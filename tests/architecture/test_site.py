@@ -1,4 +1,4 @@
-"""The site that `make site` makes of the documents."""
+"""Tests the documentation site that `make site` builds."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _SECONDS = 300
 
 
 @pytest.mark.long
-def test_the_site_is_made_without_a_warning_and_in_the_order_of_the_index(tmp_path: Path) -> None:
+def test_the_site_builds_without_warnings_in_the_order_of_the_index(tmp_path: Path) -> None:
     options = (
         "--quiet",
         "--fail-on-warning",

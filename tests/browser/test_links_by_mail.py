@@ -1,4 +1,4 @@
-"""A new account, and a new password, by a link: with real e-mail and by the keyboard."""
+"""Links for a new account and a new password, with real email and with the keyboard."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def mailbox() -> Mailbox:
 
 @pytest.fixture(scope="module")
 def service(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]:
-    """A service with its worker, which sends mail to the mailbox, and where anybody signs up."""
+    """A service with open sign-up and its worker, which sends email to the mailbox."""
     with (
         running_mail_server(mailbox) as port,
         running(new_service("sqlite", MAIL_URL=f"smtp://127.0.0.1:{port}", SIGN_UP="open")) as live,
@@ -34,7 +34,7 @@ def service(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]
 
 
 def link_to(mailbox: Mailbox, person: Person) -> str:
-    """Return the newest link to a person, once its message has arrived."""
+    """Return the newest link in a message to a person, after the message has arrived."""
 
     def texts() -> list[str]:
         sent = zip(mailbox.messages, mailbox.recipients, strict=True)
@@ -48,7 +48,7 @@ def link_to(mailbox: Mailbox, person: Person) -> str:
 
 
 @pytest.mark.long
-def test_somebody_new_gets_a_link_and_makes_an_account(
+def test_a_visitor_creates_an_account_with_a_link(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
     person = newcomer()
@@ -80,7 +80,7 @@ def test_somebody_new_gets_a_link_and_makes_an_account(
 
 
 @pytest.mark.long
-def test_somebody_in_a_hurry_gets_a_link_and_signs_in(
+def test_a_user_resets_a_password_with_a_link_and_signs_in(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
     person, new = make_user(service), random_password()

@@ -1,4 +1,4 @@
-"""The time zone of the browser is offered in the profile, and pages are in it then."""
+"""The profile offers the browser's time zone, and pages use it afterwards."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def there(browser: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-def test_the_zone_of_the_browser_is_taken_by_the_keyboard_and_offered_for_quiet_hours(
+def test_the_time_zone_of_the_browser_is_offered_and_saved(
     gatebell: LiveGatebell, there: Page
 ) -> None:
     person = make_user(gatebell)

@@ -1,9 +1,8 @@
 """Writes docs/evidence/advisories.md: published vulnerabilities, and the tests against them.
 
-The advisories are data, `tests/rfc/advisories.toml`: a section, and for each identifier the
-product, what was wrong there, what happens here, and the text that this was compared with. Tests
-name what they show:
-`@pytest.mark.advisory("CVE-2023-34246", …)`.
+`tests/rfc/advisories.toml` holds the advisories in sections. Each has an identifier, the product,
+its vulnerability, the behavior of Gatebell, and the source. Tests name the advisories that they
+cover: `@pytest.mark.advisory("CVE-2023-34246", …)`.
 """
 
 import sys
@@ -32,14 +31,14 @@ What is found in Gatebell itself is reported as [SECURITY.md](../../SECURITY.md)
 
 
 class Advisory(NamedTuple):
-    """A published hole of somebody else."""
+    """A published vulnerability of another product."""
 
     id: str
     section: str
     product: str
     was: str
     here: str
-    #: What `was` was compared with.
+    #: Text that `was` was compared with.
     source: str
 
 
@@ -69,7 +68,7 @@ def _rows(known: Sequence[Advisory], shown: Mapping[str, Sequence[str]]) -> Iter
                 "| advisory | product | what it was | here | tests | source |",
                 "|---" * 6 + "|",
             )
-        # The file alone: it is renamed less often than its tests.
+        # Only the file, because files are renamed less often than tests.
         files = dict.fromkeys(test.partition("::")[0] for test in shown.get(each.id, ()))
         tests = "<br>".join(f"`{file}`" for file in files)
         yield f"| {each.id} | {each.product} | {each.was} | {each.here} | {tests} | {each.source} |"

@@ -46,7 +46,7 @@ def document(app: Flask) -> str:
 
 
 def _summaries(app: Flask) -> Mapping[str, str]:
-    """Return the summaries of operations with a role, by the names of the permissions."""
+    """Return the summaries of operations that need a role, by the names of their permissions."""
     found: dict[str, str] = {}
     for view in described_views(app):
         name = ".".join(view.name.split(".")[:2])
@@ -73,7 +73,7 @@ def _tables(summaries: Mapping[str, str]) -> Iterator[str]:
 
 
 def _cell(permission: Permission, role: Role) -> str:
-    """Return the mark of a role: everywhere, in projects only, or nowhere."""
+    """Return the mark of a role: everywhere, only in projects, or nowhere."""
     if permission.least is None:
         is_open = permission.in_private is None or role >= permission.in_private
         return "●" if is_open else "public projects"

@@ -1,22 +1,23 @@
-"""Writes build/docs/standards.md: which tests show which requirement of which RFC.
+"""Writes build/docs/standards.md: the tests of each requirement of each standard.
 
-The requirements are data: one file a document in tests/rfc/requirements/, one line a requirement.
-The file `rfc7636.toml`, for example:
+The requirements are data: a file in tests/rfc/requirements/ holds the requirements of a document,
+one on each line. The file `rfc7636.toml`, for example:
 
     document = "RFC 7636"
     title = "Proof Key for Code Exchange"
 
     ["4.6 Server verifies the verifier"]
-    a = ["MUST", "A verifier that does not give the challenge is refused with invalid_grant."]
+    a = ["MUST", "A verifier that does not match the challenge is rejected with invalid_grant."]
     b = ["MAY", "The method plain is offered.", "not supported: it protects nobody."]
 
 has the requirements `rfc7636-4.6-a` and `rfc7636-4.6-b`: name of the file, number of the section,
-letter. A requirement is said in our own words. The third text stands only where the service does
-not do the thing at all, begins with "not supported: " or "not applicable: " and gives the reason.
+letter. The text paraphrases the standard. A third text exists only if the service does not
+implement the requirement. It begins with "not supported: " or "not applicable: " and gives the
+reason.
 
-Tests name what they show: `@pytest.mark.rfc("rfc7636-4.6-a", …)`, on a function, a class or, as
-`pytestmark`, a file. They are read, not run. An id that no file has fails the build, and so does a
-requirement that has neither a test nor a reason.
+Tests name the requirements that they cover with `@pytest.mark.rfc("rfc7636-4.6-a", …)`, on a
+function, a class or, as `pytestmark`, a file. They are read, not run. The build fails if a test
+names an id that no file has, or if a requirement has neither a test nor a reason.
 """
 
 import sys
@@ -43,7 +44,7 @@ what the service does not do at all says why.
 
 
 class Result(StrEnum):
-    """What can be said of a requirement."""
+    """Result for a requirement."""
 
     SHOWN = "shown"
     NOT_SUPPORTED = "not supported"
@@ -52,14 +53,14 @@ class Result(StrEnum):
 
 
 class Requirement(NamedTuple):
-    """One thing that a standard asks for."""
+    """A single requirement of a standard."""
 
     id: str
-    #: Number and name, "4.6 Server verifies the verifier".
+    #: Number and name of the section, such as "4.6 Server verifies the verifier".
     section: str
     level: str
     text: str
-    #: Why it is not done, with the word that says so; empty where it is done.
+    #: Reason why the service does not implement it, with its prefix; otherwise empty.
     reason: str
 
 
@@ -93,7 +94,7 @@ def _requirements(
 
 
 def result_of(requirement: Requirement, shown: Mapping[str, Sequence[str]]) -> Result:
-    """Return what the tests and the file say of a requirement."""
+    """Return the result of a requirement according to the tests and the file."""
     if requirement.reason:
         return Result(requirement.reason.partition(":")[0])
     return Result.SHOWN if requirement.id in shown else Result.NOT_SHOWN
@@ -138,7 +139,7 @@ def _cell(requirement: Requirement, shown: Mapping[str, Sequence[str]]) -> str:
 
 
 def main() -> None:
-    """Print the document, or, with --missing, the requirements that no test shows."""
+    """Print the document, or, with --missing, the requirements without a test."""
     known, shown = standards(), marks("rfc")
     if "--missing" not in sys.argv:
         sys.stdout.write(document(known, shown))

@@ -1,7 +1,7 @@
-"""Writes docs/evidence/coverage.md: the number of statements and requirements that tests show.
+"""Writes docs/evidence/coverage.md: the number of statements and requirements with a test.
 
-The tables that name every test are long and change whenever a test is renamed, so they are not
-kept in the repository: `make docs` writes them to build/docs/.
+The tables that name every test are long and change whenever a test is renamed, so they are not kept
+in the repository: `make docs` writes them to build/docs/.
 """
 
 import sys

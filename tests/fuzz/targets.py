@@ -1,6 +1,6 @@
-"""What is fuzzed: readers of what strangers send. Each takes any bytes and may refuse them.
+"""Fuzzing targets: parsers of untrusted input, which accept any bytes and may reject them.
 
-An error that a reader does not announce, or a promise that it breaks, is a fault.
+An undocumented exception or a broken guarantee is a fault.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,19 +38,19 @@ def read_alert(given: bytes) -> None:
 
 
 def read_proof(given: bytes) -> None:
-    """Check a DPoP proof, which nobody can have signed for this request."""
+    """Check a DPoP proof, which cannot have a valid signature for this request."""
     with suppress(OAuth2Error):
         check_proof(given.decode("latin-1"), _TARGET, now=_NOW)
 
 
 def read_assertion(given: bytes) -> None:
-    """Read who a client assertion says that it is from."""
+    """Read the client that a client assertion names."""
     named = named_client(given.decode("utf-8", "replace"))
     assert named is None or isinstance(named, str)
 
 
 def read_credentials(given: bytes) -> None:
-    """Read an Authorization header, and beside it a form."""
+    """Read an Authorization header and a form."""
     header, _, form = given.decode("latin-1").partition("\n")
     parameters = {"client_id": [form]} if form else {}
     with suppress(OAuth2Error):
@@ -58,7 +58,7 @@ def read_credentials(given: bytes) -> None:
 
 
 def read_redirect_uri(given: bytes) -> None:
-    """Compare a redirect URI: what passes is a registered one, but for the port of loopback."""
+    """Check that only registered redirect URIs pass, apart from ports of loopback addresses."""
     uri = given.decode("utf-8", "replace")
     problems_of([uri], require_https=False)
     if is_registered(uri, _REGISTERED):
@@ -67,7 +67,7 @@ def read_redirect_uri(given: bytes) -> None:
 
 
 def check_source(given: bytes) -> None:
-    """Look for what breaks in a text, as a file whose name the first byte chooses."""
+    """Check a text for usage that a release breaks, in a file whose name the first byte selects."""
     name = _NAMES[given[0] % len(_NAMES)] if given else _NAMES[0]
     text = given[1:].decode("utf-8", "replace")
     with suppress(UnreadableContentError, TakesTooLongError):
@@ -75,7 +75,7 @@ def check_source(given: bytes) -> None:
 
 
 def split_source(given: bytes) -> None:
-    """Split a text into tokens by the lexer, with each style of comments."""
+    """Split a text into tokens with each style of comments."""
     text = given.decode("utf-8", "replace")
     for comments in Comments:
         for _ in tokens(text, comments):

@@ -1,4 +1,4 @@
-"""On-call schedules in a browser: made without a script, and read on a telephone in the dark."""
+"""On-call schedules in a browser: created without scripts, and read on a phone in dark mode."""
 
 import os
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.support.service.live import LiveGatebell
 
 
 def look(page: Page, address: str, name: str) -> None:
-    """Find nothing wrong with a page; keep a picture of it, if somebody wants one."""
+    """Assert that a page has no problems, and save a screenshot if a folder is configured."""
     assert problems_at(page, address) == []
     keep_picture(page, name)
 
@@ -40,7 +40,7 @@ def team(live_sqlite: LiveGatebell) -> tuple[str, Person, Person]:
 
 
 @pytest.mark.long
-def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
+def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     live_sqlite: LiveGatebell, plain_page: Page, team: tuple[str, Person, Person]
 ) -> None:
     path, olga, bob = team
@@ -67,7 +67,7 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_role("button", name="Add rotation").click()
     expect(page.get_by_text("Rotation added.")).to_be_visible()
     expect(page.get_by_text("No escalation policy uses this schedule yet.")).to_be_visible()
-    # Before the first rotation nobody could be on call: that is no gap.
+    # Before the first rotation no user could be on call, so this is no gap.
     expect(page.locator(".calendar")).not_to_contain_text("Nobody")
     page.get_by_role("link", name="Add override").click()
     page.get_by_label("Who is on call").select_option(bob.username)
@@ -98,7 +98,7 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_role("link", name="Edit Rotation 1").click()
     page.get_by_label("Handoff time").fill("10:00")
     page.get_by_role("button", name="Save rotation").click()
-    # The swap follows its turns, and the page shows that before it saves.
+    # The swap follows its turns, and the page shows this before it saves.
     question = "This change affects existing swaps or overrides."
     expect(page.get_by_text(question)).to_be_visible()
     page.get_by_role("button", name="Save rotation and change these shifts").click()
@@ -108,7 +108,7 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
 
 
 @pytest.mark.long
-def test_nothing_is_wrong_with_the_pages_of_a_schedule(
+def test_the_pages_of_a_schedule_have_no_problems(
     live_sqlite: LiveGatebell, page: Page, team: tuple[str, Person, Person]
 ) -> None:
     path, olga, bob = team

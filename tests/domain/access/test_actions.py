@@ -1,4 +1,4 @@
-"""An action checks who acts and what state the project is in, whatever face calls it."""
+"""Actions check the actor and the state of the project for every interface."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,33 +22,33 @@ MEMBER = Actor(means=Means.TOKEN, id=7, name="alice")
 
 @action("silences.delete", command="expire")
 def end(work: Work, project: ProjectView, silence_id: int) -> str:
-    """End something."""
+    """Simulate an action that ends an object."""
     del work
     return f"{project.path} {silence_id}"
 
 
 @question("silences.show")
 def look(work: Work, project: ProjectView) -> str:
-    """Look at something."""
+    """Simulate an action that reads an object."""
     del work
     return project.path
 
 
 @action("users.block")
 def block(work: Work) -> str:
-    """Do what only administrators do."""
+    """Simulate an action for administrators."""
     return work.actor.name
 
 
 @action("users.create")
 def create(work: Work) -> None:
-    """Do what no application does."""
+    """Simulate an action that applications cannot call."""
     del work
 
 
 @action("resource_tokens.create")
 def make_token(work: Work, holder: ProjectView | GroupView) -> str:
-    """Do what needs another role in groups than in projects."""
+    """Simulate an action that requires a higher role in groups than in projects."""
     del work
     return holder.path
 
@@ -75,7 +75,7 @@ def group(role: Role) -> GroupView:
     return GroupView(id=1, name="acme", path="acme", role=role, created_at=NOW)
 
 
-def test_a_role_or_an_ability_is_needed() -> None:
+def test_actions_require_a_role_or_an_ability() -> None:
     assert end(work_of(MEMBER), project(), 3) == "acme/shop 3"
     for lower in (Role.REPORTER, None):
         with pytest.raises(ForbiddenError, match="You need the Developer role in acme/shop"):
@@ -90,14 +90,14 @@ def test_the_operator_needs_no_role() -> None:
 
 
 @pytest.mark.parametrize("actor", [MEMBER, OPERATOR])
-def test_an_archived_project_takes_no_changes_from_anybody(actor: Actor) -> None:
+def test_an_archived_project_cannot_be_changed_by_any_actor(actor: Actor) -> None:
     archived = project(Role.OWNER, is_archived=True)
     with pytest.raises(ForbiddenError, match="is archived"):
         end(work_of(actor), archived, 3)
     assert look(work_of(actor), archived) == "acme/shop"
 
 
-def test_an_archived_project_can_be_brought_back_left_and_ended() -> None:
+def test_an_archived_project_can_be_restored_left_and_deleted() -> None:
     rows = {**PERMISSIONS, **BESIDE_THE_API}
     assert {name for name, each in rows.items() if each.in_archived} == {
         *("projects.archive", "projects.unarchive", "projects.delete", "projects.unshare"),
@@ -105,7 +105,7 @@ def test_an_archived_project_can_be_brought_back_left_and_ended() -> None:
     }
 
 
-def test_a_part_that_is_turned_off_has_no_actions() -> None:
+def test_actions_of_a_disabled_feature_are_denied() -> None:
     levels = {**project().access_levels, Feature.MONITOR: AccessLevel.DISABLED}
     off = project(Role.OWNER, access_levels=levels)
     with pytest.raises(ForbiddenError, match="Monitoring is turned off"):
@@ -120,7 +120,7 @@ def test_a_part_that_is_turned_off_has_no_actions() -> None:
         look(work_of(MEMBER), stranger)
 
 
-def test_a_token_needs_one_of_the_scopes() -> None:
+def test_actions_require_a_scope_of_the_token() -> None:
     token = replace(MEMBER, means=Means.TOKEN, scopes=frozenset({"read_alerts"}))
     with pytest.raises(ForbiddenError, match="scope"):
         end(work_of(token), project(), 3)
@@ -129,7 +129,7 @@ def test_a_token_needs_one_of_the_scopes() -> None:
     assert end(work_of(wider), project(), 3) == "acme/shop 3"
 
 
-def test_what_is_for_administrators_or_people_is_refused_to_others() -> None:
+def test_actions_for_administrators_or_users_are_denied_to_others() -> None:
     with pytest.raises(ForbiddenError, match="administrators"):
         block(work_of(MEMBER))
     administrator = replace(MEMBER, is_admin=True)
@@ -139,14 +139,14 @@ def test_what_is_for_administrators_or_people_is_refused_to_others() -> None:
         create(work_of(replace(administrator, is_application=True)))
 
 
-def test_a_group_can_ask_for_another_role_than_a_project() -> None:
+def test_an_action_can_require_different_roles_in_groups_and_projects() -> None:
     assert make_token(work_of(MEMBER), project(Role.MAINTAINER)) == "acme/shop"
     with pytest.raises(ForbiddenError, match="Owner"):
         make_token(work_of(MEMBER), group(Role.MAINTAINER))
     assert make_token(work_of(MEMBER), group(Role.OWNER)) == "acme"
 
 
-def test_an_action_says_what_it_takes_and_returns() -> None:
+def test_an_action_has_the_types_of_its_arguments_and_its_result() -> None:
     made: Action[Any, Any] = silences.create_silence
     assert (made.takes, made.model_name, made.returns) == (NewSilence, "new", Silence)
     assert (made.target_name, dict(made.variables), made.command) == ("holder", {}, "create")
@@ -167,7 +167,7 @@ def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
 
 
 @pytest.mark.parametrize("name", PERMISSIONS)
-def test_what_is_in_a_project_or_a_group_names_a_role_or_is_open(name: str) -> None:
+def test_permissions_in_projects_and_groups_name_a_role_or_are_open(name: str) -> None:
     permission = PERMISSIONS[name]
     if permission.target is not Target.INSTANCE:
         assert permission.least is not None or permission.is_open

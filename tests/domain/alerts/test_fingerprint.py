@@ -41,12 +41,12 @@ def test_the_order_of_names_does_not_matter(payload: dict[str, Any]) -> None:
 @pytest.mark.spec("I9")
 @bounded(15)
 @given(objects, objects)
-def test_two_payloads_share_a_fingerprint_only_if_they_are_alike(
+def test_only_equal_payloads_have_equal_fingerprints(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     first = read_object(posted(one), nesting_limit=100)
     second = read_object(posted(other), nesting_limit=100)
-    # The representation, since 1, 1.0 and True are equal in Python and not in JSON.
+    # This compares representations, since 1, 1.0 and True are equal in Python but not in JSON.
     is_alike = repr(sorted(first.items())) == repr(sorted(second.items()))
     if not is_alike and first != second:
         assert fingerprint.of("payload", first) != fingerprint.of("payload", second)
@@ -64,14 +64,14 @@ def test_times_and_hosts_are_no_part_of_a_payload_fingerprint(
 
 
 @pytest.mark.spec("I9")
-def test_anything_else_is_part_of_it() -> None:
+def test_all_other_fields_are_part_of_a_payload_fingerprint() -> None:
     base = {"title": "Disk full", "service": "db"}
     for changed in ({"title": "Disk  full"}, {"severity": "low"}, {"extra": {"start_time": 1}}):
         assert of_payload({**base, **changed}) != of_payload(base)
 
 
 @pytest.mark.spec("I7")
-def test_a_number_counts_as_the_text_that_it_is_written_with() -> None:
+def test_a_number_has_the_fingerprint_of_its_text() -> None:
     assert fingerprint.of_value(17) == fingerprint.of_value("17")
     assert fingerprint.of_value([17, "a"]) == fingerprint.of_value(["17", "a"])
     assert fingerprint.of_value(LongNumber("1e400")) == fingerprint.of_value("1e400")
@@ -79,18 +79,18 @@ def test_a_number_counts_as_the_text_that_it_is_written_with() -> None:
 
 
 @pytest.mark.spec("I7")
-def test_the_order_and_the_borders_of_an_array_matter() -> None:
+def test_the_order_and_the_items_of_an_array_matter() -> None:
     different = [["a", "b"], ["b", "a"], ["ab"], "ab", ["a", "", "b"], '["a","b"]']
     assert len({fingerprint.of_value(value) for value in different}) == len(different)
 
 
-def test_identifiers_that_differ_beyond_64_bits_stay_apart() -> None:
+def test_identifiers_that_differ_beyond_64_bits_are_different() -> None:
     one = read_object(b'{"fingerprint":123456789012345678901234567890}', nesting_limit=100)
     other = read_object(b'{"fingerprint":123456789012345678901234567891}', nesting_limit=100)
     assert fingerprint.of_value(one["fingerprint"]) != fingerprint.of_value(other["fingerprint"])
 
 
-def test_what_was_hashed_is_part_of_the_hash() -> None:
+def test_the_kind_of_the_source_is_part_of_the_fingerprint() -> None:
     thing = {"title": "Disk full"}
     assert len({fingerprint.of("payload", thing), fingerprint.of("labels", thing)}) == 2
     assert fingerprint.of("title", "Disk full") != fingerprint.of_value("Disk full")

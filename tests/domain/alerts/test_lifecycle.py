@@ -33,9 +33,9 @@ EVENING = NOON + timedelta(hours=6)
 DISK, LOAD = b"d" * 32, b"l" * 32
 OPEN = Existing(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
 RESOLVED = replace(OPEN, ended_at=EVENING, recovery_received_at=EVENING)
-#: Copies that arrive within five minutes of a recovery are late ones.
+#: Time after a recovery in which copies count as late.
 WINDOW = timedelta(minutes=5)
-#: What the sender leaves out where it says nothing of when it began.
+#: Fields that the sender left out if it gave no start.
 NO_START = frozenset({"started_at"})
 
 
@@ -110,13 +110,13 @@ def test_a_second_recovery_changes_nothing() -> None:
 
 
 @pytest.mark.spec("I17")
-def test_a_recovery_of_nothing_is_stored_as_resolved() -> None:
+def test_a_recovery_without_an_alert_is_stored_as_resolved() -> None:
     assert decide(None, recovery()) == StoreResolved(EVENING)
 
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("existing", [None, OPEN, RESOLVED])
-def test_without_a_fingerprint_nothing_is_met(existing: Existing | None) -> None:
+def test_without_a_fingerprint_no_alert_matches(existing: Existing | None) -> None:
     assert decide(existing, firing(None)) == Open()
     assert decide(existing, recovery(None)) == StoreResolved(EVENING)
 
@@ -130,7 +130,7 @@ def test_an_empty_batch_changes_nothing() -> None:
 
 
 @pytest.mark.spec("I16")
-def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -> None:
+def test_two_equal_reports_in_a_batch_are_one_alert_with_two_events() -> None:
     first = firing(title="First")
     planned = plan([first, firing(LOAD), firing(title="Second")], {})
     assert planned.new == (
@@ -145,14 +145,14 @@ def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -
 
 
 @pytest.mark.spec("I16", "I17")
-def test_what_opens_and_ends_in_one_batch_is_one_resolved_alert() -> None:
+def test_an_alert_that_opens_and_ends_in_a_batch_is_resolved() -> None:
     planned = plan([firing(), recovery(), recovery(ended_at=NOON)], {})
     assert planned.new == (NewAlert(firing(), 1, EVENING),)
     assert actions(planned) == ["opened", "resolved", "unchanged"]
 
 
 @pytest.mark.spec("I16", "I17")
-def test_what_ends_and_begins_again_in_one_batch_is_a_resolution_and_a_new_alert() -> None:
+def test_an_alert_that_ends_and_begins_again_in_a_batch_is_new() -> None:
     planned = plan([firing(), recovery(), firing(), firing()], {DISK: OPEN})
     assert planned.bumps == {70: 1}
     assert planned.resolutions == {70: EVENING}
@@ -172,26 +172,26 @@ def test_reports_of_an_open_alert_are_counted_together() -> None:
 
 
 @pytest.mark.spec("I17")
-def test_a_late_recovery_is_answered_with_the_resolved_alert() -> None:
+def test_a_late_recovery_returns_the_resolved_alert() -> None:
     planned = plan([recovery()], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.resolutions) == ((), {}, {})
     assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.UNCHANGED),)
 
 
 @pytest.mark.spec("I17")
-def test_a_recovery_of_nothing_and_its_repetition_are_one_resolved_alert() -> None:
+def test_repeated_recoveries_without_an_alert_are_one_resolved_alert() -> None:
     planned = plan([recovery(), recovery(ended_at=NOON), firing()], {})
     assert planned.new == (NewAlert(recovery(), 1, EVENING), NewAlert(firing(), 1, None))
     assert actions(planned) == ["stored as resolved", "unchanged", "opened"]
 
 
-def test_items_without_fingerprint_stay_apart() -> None:
+def test_items_without_fingerprint_are_separate_alerts() -> None:
     planned = plan([firing(None), firing(None), recovery(None)], {})
     assert [new.resolved_at for new in planned.new] == [None, None, EVENING]
 
 
 @pytest.mark.spec("I1")
-def test_each_alert_is_answered_once_in_the_order_of_the_items() -> None:
+def test_each_alert_is_returned_once_in_the_order_of_the_items() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), firing(LOAD)]
     result = result_of(plan(batch, {DISK: OPEN}), 3, [11, 12])
     first = [(item.iid, item.action) for item in result.items]
@@ -199,7 +199,7 @@ def test_each_alert_is_answered_once_in_the_order_of_the_items() -> None:
     assert [item.iid for item in result.by_item] == [11, 7, 7, 12, 12, 11]
 
 
-def test_the_log_counts_items_by_what_they_did() -> None:
+def test_the_log_counts_items_by_their_effect() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), recovery(None)]
     parsed = ParsedBody(
         alerts=tuple(batch), refused=(), truncated_alerts=4, parse_warnings=("Late.",)
@@ -216,7 +216,7 @@ def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
 
 
 @pytest.mark.spec("I16")
-def test_a_copy_of_what_is_over_is_counted_there_and_opens_nothing() -> None:
+def test_a_late_copy_is_counted_and_opens_no_alert() -> None:
     planned = plan([copy(NOON + timedelta(hours=1), "Old words")], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.reported) == ((), {70: 1}, {})
     assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE),)
@@ -228,13 +228,13 @@ def test_a_copy_of_what_is_over_is_counted_there_and_opens_nothing() -> None:
     [
         (RESOLVED, EVENING - timedelta(microseconds=1), CountLate(RESOLVED)),
         (RESOLVED, EVENING, Open()),
-        # An alert without a length has no copy that began before its end.
+        # No copy of an alert without a duration began before its end.
         (replace(RESOLVED, ended_at=NOON), NOON, Open()),
-        # No report said that it is over: it was only closed here.
+        # The alert was resolved here, without a recovery from the sender.
         (replace(RESOLVED, recovery_received_at=None), NOON, Open()),
     ],
 )
-def test_what_began_after_the_end_is_another_alert(
+def test_an_alert_that_began_after_the_end_is_new(
     met: Existing, start: datetime, decision: object
 ) -> None:
     assert decide(met, copy(start)) == decision
@@ -245,7 +245,7 @@ def test_what_began_after_the_end_is_another_alert(
     ("minutes", "decision"),
     [(4.9, CountLate(RESOLVED)), (5, Open()), (60, Open()), (-4.9, CountLate(RESOLVED))],
 )
-def test_a_copy_arrives_late_for_five_minutes_after_the_recovery(
+def test_copies_count_as_late_for_five_minutes_after_the_recovery(
     minutes: float, decision: object
 ) -> None:
     arrival = arriving(EVENING + timedelta(minutes=minutes))
@@ -253,32 +253,32 @@ def test_a_copy_arrives_late_for_five_minutes_after_the_recovery(
 
 
 @pytest.mark.spec("I16")
-def test_a_recovery_that_a_clock_ahead_has_received_holds_nothing_back() -> None:
+def test_a_recovery_from_the_future_does_not_cause_late_copies() -> None:
     assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == Open()
 
 
 @pytest.mark.spec("I16")
-def test_without_a_window_nothing_arrives_late() -> None:
+def test_without_a_window_no_copy_is_late() -> None:
     at = arriving(EVENING, timedelta(0))
     assert decide(RESOLVED, copy(NOON), at) == Open()
     planned = lifecycle.plan([recovery(), copy(NOON)], {DISK: OPEN}, at)
     assert actions(planned) == ["resolved", "opened"]
 
 
-def test_a_batch_knows_what_it_has_ended_itself() -> None:
+def test_copies_after_a_recovery_in_the_same_batch_are_late() -> None:
     ended = replace(recovery(), ended_at=EVENING)
     planned = plan([ended, copy(NOON), copy(EVENING), copy(NOON)], {DISK: OPEN})
     assert actions(planned) == ["resolved", "arrived late", "opened", "joined"]
 
 
 @pytest.mark.spec("I17")
-def test_an_end_before_the_start_is_the_start() -> None:
+def test_an_end_before_the_start_becomes_the_start() -> None:
     planned = plan([recovery(ended_at=NOON - timedelta(seconds=187))], {DISK: OPEN})
     assert planned.resolutions == {70: NOON}
     assert [outcome.warning for outcome in planned.outcomes] == [END_BEFORE_START]
 
 
-def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
+def test_the_last_values_of_a_batch_win_and_missing_fields_are_kept() -> None:
     first = replace(firing(title="CPU 80%"), severity=Severity.LOW, service="web", hosts=("a",))
     last = replace(firing(title="New: Alert"), left_out=NO_START | {"title"}, description="Dead")
     planned = plan([first, last], {DISK: OPEN})
@@ -330,7 +330,7 @@ EXISTING = st.dictionaries(st.just(DISK), st.sampled_from([OPEN, RESOLVED]))
 @pytest.mark.spec("I16", "I17")
 @bounded(100)
 @given(st.lists(ITEMS, max_size=12), EXISTING)
-def test_a_batch_ends_as_if_its_items_had_come_one_by_one(
+def test_a_batch_has_the_same_result_as_its_items_one_by_one(
     batch: list[IncomingAlert], existing: dict[bytes, Existing]
 ) -> None:
     shelf = Shelf(existing)

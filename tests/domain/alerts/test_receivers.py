@@ -32,6 +32,6 @@ def test_a_password_may_have_a_colon() -> None:
         *(basic("alice", "KEY"), basic("KEY", ""), basic("", "")),
     ],
 )
-def test_anything_else_presents_none(header: str | None) -> None:
+def test_other_headers_contain_no_key(header: str | None) -> None:
     with pytest.raises(WrongKeyError):
         presented_key(header)

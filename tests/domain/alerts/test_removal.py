@@ -1,4 +1,4 @@
-"""Alerts that are kept no longer, and those that no report repeats."""
+"""Removal of old alerts, and resolution of alerts without further reports."""
 
 from datetime import timedelta
 
@@ -69,7 +69,7 @@ def integration(project: Project, identifier: str, minutes: int | None) -> Integ
     )
 
 
-def test_alerts_that_no_report_repeats_are_resolved_by_themselves(
+def test_alerts_without_further_reports_are_resolved_automatically(
     session: Session, project: Project
 ) -> None:
     waits, other = integration(project, "a" * 16, 60), integration(project, "b" * 16, None)

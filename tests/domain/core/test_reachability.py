@@ -1,4 +1,4 @@
-"""Which times without marks of web servers are times in which nothing could arrive."""
+"""Times without marks of web servers, in which no request could arrive."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,7 +27,7 @@ SECOND = timedelta(seconds=1)
         Marks(own=NOW - HOUR, others=[NOW + HOUR]),
     ],
 )
-def test_no_time_is_without_a_receiver(marks: Marks) -> None:
+def test_marks_without_an_interruption(marks: Marks) -> None:
     assert ended_by(marks, NOW) is None
 
 

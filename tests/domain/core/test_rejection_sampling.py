@@ -13,7 +13,7 @@ def refuse(
     now: datetime = NOON,
     kind: tuple[int, int] = WRONG_KEY,
 ) -> int:
-    """Refuse a number of deliveries with two rows per minute; return how many got a row."""
+    """Reject deliveries with a limit of two rows per minute; return the number of rows."""
     return sum(sampler.gets_row(kind, now=now, per_minute=2) for _ in range(times))
 
 
@@ -26,7 +26,7 @@ def test_some_of_each_kind_are_kept_each_minute() -> None:
     assert refuse(sampler, 100, now=NOON + timedelta(minutes=1)) == 2
 
 
-def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
+def test_the_last_row_of_a_kind_counts_the_others() -> None:
     sampler = RefusalSampler[tuple[int, int]]()
     refuse(sampler, 2)
     assert sampler.use_row(WRONG_KEY, 70) == []
@@ -36,7 +36,7 @@ def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
     assert sampler.due(now=NOON + timedelta(seconds=5)) == []
 
 
-def test_it_is_told_at_most_once_a_second() -> None:
+def test_the_count_is_updated_at_most_once_per_second() -> None:
     sampler = RefusalSampler[tuple[int, int]]()
     refuse(sampler, 3)
     sampler.use_row(WRONG_KEY, 70)
@@ -46,7 +46,7 @@ def test_it_is_told_at_most_once_a_second() -> None:
     assert sampler.due(now=NOON + timedelta(seconds=1)) == [(70, 4)]
 
 
-def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
+def test_a_new_row_does_not_take_over_the_count_of_the_previous_one() -> None:
     sampler = RefusalSampler[tuple[int, int]]()
     refuse(sampler, 1)
     sampler.use_row(WRONG_KEY, 70)
@@ -55,13 +55,13 @@ def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
     assert sampler.use_row(WRONG_KEY, 71) == [(70, 3)]
 
 
-def test_nothing_is_told_as_long_as_there_is_no_row() -> None:
+def test_nothing_is_counted_without_a_row() -> None:
     sampler = RefusalSampler[tuple[int, int]]()
     assert not sampler.gets_row(WRONG_KEY, now=NOON, per_minute=0)
     assert sampler.due(now=NOON) == []
 
 
-def test_it_forgets_past_kinds_when_there_are_too_many() -> None:
+def test_past_kinds_are_dropped_if_there_are_too_many() -> None:
     sampler = RefusalSampler[tuple[int, int]]()
     for number in range(10_000):
         refuse(sampler, 1, kind=(number, 401))

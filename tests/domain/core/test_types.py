@@ -1,4 +1,4 @@
-"""What bodies of the domain take, and what a request gave of them."""
+"""Types of request bodies, and the fields that a request set."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from domain.core.types.reading import read_body
 
 
 class _New(Body):
-    """A new thing."""
+    """A new object."""
 
     name: str
     length: Duration = timedelta(hours=1)
@@ -21,10 +21,10 @@ class _New(Body):
 
 @partial
 class _Change(_New):
-    """Changes to a thing."""
+    """Changes of an object."""
 
 
-def test_a_change_has_what_was_given_and_nothing_else() -> None:
+def test_a_change_contains_only_the_given_fields() -> None:
     assert read_body(_Change, {}).given == {}
     assert read_body(_Change, {"size": 3, "length": "5m"}).given == {
         "size": 3,
@@ -34,7 +34,7 @@ def test_a_change_has_what_was_given_and_nothing_else() -> None:
     assert _Change.__name__ == "_Change"
 
 
-def test_a_change_keeps_the_bounds_of_what_it_changes() -> None:
+def test_a_change_keeps_the_limits_of_the_fields() -> None:
     with pytest.raises(InvalidParametersError) as refused:
         read_body(_Change, {"size": 6})
     assert [tuple(each) for each in refused.value.problems] == [("size", "must be at most 5")]
@@ -49,13 +49,13 @@ def test_the_schema_of_a_change_names_no_default() -> None:
 @pytest.mark.parametrize(
     ("given", "length"), [("90m", timedelta(minutes=90)), (90, timedelta(seconds=90))]
 )
-def test_a_length_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta) -> None:
+def test_a_duration_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta) -> None:
     read = read_body(_New, {"name": "a", "length": given})
     assert read.length == length
     assert read.model_dump(mode="json")["length"] in {"1h30m", "1m30s"}
 
 
-def test_a_length_that_cannot_be_read_is_an_error_of_its_field() -> None:
+def test_an_invalid_duration_is_an_error_of_its_field() -> None:
     with pytest.raises(InvalidParametersError) as refused:
         read_body(_New, {"name": "a", "length": "soon"})
     assert str(refused.value) == ('`length` "soon" is not a duration. Use 30s, 5m, 1h30m or 2d.')

@@ -1,4 +1,4 @@
-"""URLs that requests are sent to."""
+"""URLs of outgoing requests."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from domain.delivery.outgoing.urls import parse_outgoing_url
         ("http://10.0.0.1:80?q", "10.0.0.1", "/?q", "http://10.0.0.1/"),
     ],
 )
-def test_a_url_in_parts(text: str, authority: str, target: str, shown: str) -> None:
+def test_a_url_is_split_into_its_parts(text: str, authority: str, target: str, shown: str) -> None:
     url = parse_outgoing_url(text)
     assert (url.authority, url.target, url.shown) == (authority, target, shown)
 
@@ -41,7 +41,7 @@ def test_a_url_in_parts(text: str, authority: str, target: str, shown: str) -> N
         ("https://logs.example/" + "x" * 2_000, "at most 2000 characters"),
     ],
 )
-def test_a_url_that_is_wrong_is_told_why(text: str, words: str) -> None:
+def test_an_invalid_url_is_rejected_with_a_reason(text: str, words: str) -> None:
     with pytest.raises(InvalidError, match=words) as raised:
         parse_outgoing_url(text)
     assert raised.value.field == "url"
@@ -58,5 +58,5 @@ def test_a_url_that_is_wrong_is_told_why(text: str, words: str) -> None:
         ("/alerts/team-7/prod-eu1", "/alerts/team-7/prod-eu1"),
     ],
 )
-def test_what_looks_like_a_secret_in_a_path_is_not_shown(path: str, shown: str) -> None:
+def test_likely_secrets_in_paths_are_hidden(path: str, shown: str) -> None:
     assert parse_outgoing_url(f"https://bot.example{path}").shown == f"https://bot.example{shown}"

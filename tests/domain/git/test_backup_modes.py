@@ -1,4 +1,4 @@
-"""Only its owner reads a backup of repositories."""
+"""File modes of backups of repositories."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def _commit(path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0, 0o777])
-def test_files_of_a_backup_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+def test_files_of_a_backup_are_private_with_any_umask(tmp_path: Path, umask: int) -> None:
     git = Git(program=shutil.which("git") or "git", root=tmp_path)
     path = tmp_path / "one.git"
     ensure_repository(git, path)

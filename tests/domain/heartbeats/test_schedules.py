@@ -1,4 +1,4 @@
-"""When a heartbeat is expected: intervals, cron expressions, and the clock changes of zones."""
+"""Schedules of heartbeats: intervals, cron expressions, and clock changes of time zones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -27,7 +27,7 @@ def test_an_interval_counts_from_the_ping() -> None:
         ("30 3 * * *", "UTC", "2026-03-01T03:30:00", "2026-03-02T03:30:00"),
         ("30 3 * * *", "Europe/Berlin", "2026-01-10T12:00:00", "2026-01-11T02:30:00"),
         ("30 3 * * *", "Europe/Berlin", "2026-07-10T12:00:00", "2026-07-11T01:30:00"),
-        # 2:30 does not exist that day: cron runs the job when the clock has been put forward.
+        # 2:30 does not exist that day: cron runs the job after the clock was put forward.
         ("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00", "2026-03-29T01:00:00"),
         # 2:30 exists twice: cron runs the job once, the first time.
         ("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00", "2026-10-25T00:30:00"),
@@ -36,7 +36,7 @@ def test_an_interval_counts_from_the_ping() -> None:
         ("0 0 29 2 *", "UTC", "2026-03-01T00:00:00", "2028-02-29T00:00:00"),
     ],
 )
-def test_a_cron_expression_is_read_in_its_zone(
+def test_a_cron_expression_is_evaluated_in_its_zone(
     cron: str, zone: str, after: str, expected: str
 ) -> None:
     schedule = Schedule(cron=cron, time_zone=zone, grace=MINUTE)
@@ -44,7 +44,7 @@ def test_a_cron_expression_is_read_in_its_zone(
 
 
 @pytest.mark.parametrize("every", ["1", "31622400"])
-def test_the_shortest_and_the_longest_interval_are_taken(every: str) -> None:
+def test_the_shortest_and_the_longest_interval_are_accepted(every: str) -> None:
     Schedule(every=timedelta(seconds=int(every)), grace=timedelta(0))
 
 
@@ -70,7 +70,7 @@ def test_the_shortest_and_the_longest_interval_are_taken(every: str) -> None:
         ("time_zone", {"cron": "* * * * *", "time_zone": ""}),
     ],
 )
-def test_what_can_never_be_met_is_refused_with_the_field(
+def test_impossible_schedules_are_rejected_with_the_field(
     field: str, given: dict[str, timedelta | str]
 ) -> None:
     with pytest.raises(InvalidError) as refused:

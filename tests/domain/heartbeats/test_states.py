@@ -1,4 +1,4 @@
-"""What becomes of a heartbeat whose pings could not arrive, without a database."""
+"""States of heartbeats whose pings could not arrive, without a database."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ def down_since(decision: Decision) -> float | None:
     "unreachable",
     [away(10, 130), away(64, 70), away(59, 61), away(56, 57), away(64.9, 65.1)],
 )
-def test_what_fell_due_while_no_ping_could_arrive_is_due_again_after_its_end(
+def test_a_ping_missed_during_an_interruption_is_due_again_after_it(
     unreachable: Unreachable,
 ) -> None:
     decision = at(131, unreachable)
@@ -65,26 +65,26 @@ def test_what_fell_due_while_no_ping_could_arrive_is_due_again_after_its_end(
 
 
 @pytest.mark.parametrize("unreachable", [away(-60, -1), away(5, 54.9), away(65, 70)])
-def test_a_time_in_which_no_ping_was_expected_excuses_nothing(unreachable: Unreachable) -> None:
+def test_an_interruption_without_an_expected_ping_is_no_excuse(unreachable: Unreachable) -> None:
     decision = at(71, unreachable)
     assert (decision.problem, down_since(decision)) == (Problem.MISSED, 65)
     assert decision.unheard is None
 
 
-def test_while_nobody_receives_nothing_is_missed_and_it_is_looked_at_again() -> None:
+def test_no_ping_is_missed_during_an_interruption() -> None:
     decision = at(70, away(50, None))
     assert (decision.state, decision.unheard) == (HeartbeatState.UP, None)
     assert decision.due_at == NOON + 70 * MINUTE + timedelta(seconds=10)
 
 
-def test_each_time_without_pings_excuses_what_was_expected_in_it() -> None:
+def test_each_interruption_excuses_its_expected_pings() -> None:
     often = [away(60, 61), away(120, 121), away(180, 181)]
     assert at(182, *often).due_at == NOON + 186 * MINUTE
     assert at(187, *often).due_at == NOON + 246 * MINUTE
     assert down_since(at(247, *often)) == 246
 
 
-def test_a_run_whose_end_could_not_arrive_is_forgotten() -> None:
+def test_a_run_that_ends_during_an_interruption_is_dropped() -> None:
     running = replace(HOURLY, started_at=NOON + 50 * MINUTE)
     decision = at(60, away(52, 53), facts=running)
     assert (decision.state, decision.due_at) == (HeartbeatState.UP, NOON + 118 * MINUTE)
@@ -96,9 +96,9 @@ def test_a_failure_that_was_reported_is_not_excused() -> None:
     assert at(70, away(50, 69), facts=failed).problem is Problem.FAILED
 
 
-def test_by_the_format_of_cron_the_next_time_after_it_counts() -> None:
+def test_a_cron_schedule_continues_with_the_next_time_after_an_interruption() -> None:
     nightly = replace(HOURLY, schedule=Schedule(cron="30 3 * * *", grace=10 * MINUTE))
-    begin, end = 15 * 60, 17 * 60  # from 3:00 to 5:00
+    begin, end = 15 * 60, 17 * 60  # From 3:00 to 5:00.
     assert at(end + 1, away(begin, end), facts=nightly).due_at == NOON + (39.5 * 60 + 10) * MINUTE
 
 
@@ -114,7 +114,7 @@ def _end(unreachable: Unreachable) -> datetime:
 
 @bounded(60)
 @given(st.integers(1, 120), st.integers(0, 60), GAPS, st.integers(0, 900))
-def test_nobody_is_down_before_pings_could_arrive_for_an_interval_and_everybody_is_in_the_end(
+def test_heartbeats_are_only_down_after_an_interval_with_receivers(
     every: int, grace: int, unreachable: list[Unreachable], minutes: int
 ) -> None:
     schedule = Schedule(every=every * MINUTE, grace=grace * MINUTE)
@@ -129,26 +129,26 @@ def test_nobody_is_down_before_pings_could_arrive_for_an_interval_and_everybody_
         latest = max([NOON, *map(_end, past)])
         assert decision.due_at is not None
         assert NOON + minutes * MINUTE < decision.due_at <= latest + (every + grace) * MINUTE
-    # Never for good: an interval and a grace time after the last interruption it is down.
+    # The excuse ends: an interval and a grace time after the last interruption, it is down.
     end = max([NOON, *map(_end, unreachable)]) + (every + grace) * MINUTE
     assert decide(facts, end, unreachable).state is HeartbeatState.DOWN
 
 
-def test_a_mark_ends_a_time_without_any() -> None:
+def test_an_interruption_ends_with_the_next_mark() -> None:
     hour = timedelta(hours=1)
     assert ended_by(Marks(own=None), NOON) is None
     assert ended_by(Marks(own=NOON - 10 * timedelta(seconds=1)), NOON) is None
     assert ended_by(Marks(own=NOON - hour), NOON) == away(-60, 0)
-    # Somebody else received all the time, or for the last part of it.
+    # Another server received all the time, or for the last part of it.
     assert ended_by(Marks(own=NOON - hour, others=[NOON]), NOON) is None
     others = [NOON - hour / 2, NOON - 2 * hour]
     assert ended_by(Marks(own=NOON - hour, others=others), NOON) == away(-30, 0)
 
 
-def test_a_restart_is_a_time_without_a_receiver_however_short() -> None:
+def test_a_short_restart_is_an_interruption() -> None:
     last, began = NOON - timedelta(seconds=6), NOON - timedelta(seconds=1)
     assert ended_by(Marks(own=last, began_at=began), NOON) == away(-0.1, 0)
-    # Another process of the same server has marked already.
+    # Another process of the same server has already set a mark.
     assert ended_by(Marks(own=began, began_at=began), NOON) is None
     assert ended_by(Marks(own=last, others=[last], began_at=began), NOON) is None
 
@@ -159,7 +159,7 @@ def test_a_restart_is_a_time_without_a_receiver_however_short() -> None:
     st.lists(st.integers(-200, 200), max_size=3),
     st.none() | st.integers(-200, 200),
 )
-def test_marks_of_a_wrong_clock_make_no_time_unreachable(
+def test_marks_of_a_wrong_clock_cause_no_interruption(
     own: int | None, others: list[int], began: int | None
 ) -> None:
     def moment(seconds: int | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Credentials that are derived from others."""
+"""Credentials that are derived from other credentials."""
 
 import pytest
 from hypothesis import given
@@ -12,14 +12,14 @@ RING = Keyring("a master secret that is long enough")
 
 @pytest.mark.long
 @given(text=st.from_regex(r"gbr-[0-9A-Za-z]{49}", fullmatch=True))
-def test_a_derived_token_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
+def test_a_derived_token_is_well_formed_and_deterministic(text: str) -> None:
     for kind in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN):
         (derived,) = RING.derived_credentials(text, kind)
         assert is_well_formed(derived, prefix=kind)
         assert RING.derived_credentials(text, kind) == (derived,)
 
 
-def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_same() -> None:
+def test_derived_tokens_depend_on_token_kind_and_key() -> None:
     first, second = (random_credential(CredentialType.REFRESH_TOKEN) for _ in range(2))
     other_ring = Keyring("another master secret that is long enough")
     found = {
@@ -31,7 +31,7 @@ def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_sam
     assert len(found) == 8
 
 
-def test_after_a_rotation_the_token_derived_from_the_old_key_is_still_known() -> None:
+def test_tokens_derived_from_the_old_key_are_known_after_a_rotation() -> None:
     token = random_credential(CredentialType.REFRESH_TOKEN)
     rotated = Keyring("the newest master secret of all", "a master secret that is long enough")
     newest, older = rotated.derived_credentials(token, CredentialType.ACCESS_TOKEN)

@@ -1,4 +1,4 @@
-"""Refused requests of applications: few are kept, and not for long."""
+"""Stored rejections of token requests: few are kept, for a limited time."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -48,7 +48,7 @@ def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:
     store_refusal(WRONG_SCOPE, context=cast("OAuthContext", context))
 
 
-def test_the_newest_of_a_reason_stay(session: Session) -> None:
+def test_the_newest_rejections_of_a_reason_are_kept(session: Session) -> None:
     for minute in range(KEPT + 3):
         refuse(session, now=NOON + timedelta(minutes=minute))
     kept = list_refusals(1, session=session)
@@ -56,7 +56,7 @@ def test_the_newest_of_a_reason_stay(session: Session) -> None:
     assert {each.reason for each in kept} == {SCOPE.name}
 
 
-def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
+def test_any_user_agent_can_be_stored(session: Session) -> None:
     refuse(session, user_agent="x" * 10_000)
     refuse(session)
     unnamed, named = list_refusals(1, session=session)
@@ -64,7 +64,7 @@ def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
     assert unnamed.device == "an unknown device"
 
 
-def test_they_are_removed_after_a_month(session: Session) -> None:
+def test_rejections_are_removed_after_a_month(session: Session) -> None:
     refuse(session)
     refuse(session, now=NOON + timedelta(days=2))
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
@@ -87,5 +87,5 @@ def test_they_are_removed_after_a_month(session: Session) -> None:
         ("#", "#…"),
     ],
 )
-def test_a_redirect_uri_is_kept_without_what_can_be_a_secret(uri: str, kept: str) -> None:
+def test_a_redirect_uri_is_stored_without_possible_secrets(uri: str, kept: str) -> None:
     assert without_secrets(uri) == kept

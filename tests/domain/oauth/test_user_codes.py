@@ -1,4 +1,4 @@
-"""Codes that people type."""
+"""Device codes that users type."""
 
 import pytest
 from hypothesis import given
@@ -30,19 +30,19 @@ def test_a_code_is_shown_in_two_groups_of_four() -> None:
 
 
 @given(code=CODES)
-def test_what_is_shown_is_what_is_read(code: str) -> None:
+def test_a_displayed_code_is_parsed_to_the_same_code(code: str) -> None:
     assert read_user_code(shown(code)) == code
 
 
 @pytest.mark.rfc("rfc8628-6.1-a")
 @given(code=CODES, between=st.lists(BETWEEN, min_size=9, max_size=9), lower=st.booleans())
-def test_case_spaces_and_dashes_do_not_count(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_case_spaces_and_dashes_are_ignored(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001 - a column of the table
     letters = code.lower() if lower else code
     typed = between[0] + "".join(map("".join, zip(letters, between[1:], strict=True)))
     assert read_user_code(typed) == code
 
 
-def test_wide_letters_of_an_east_asian_keyboard_do() -> None:
+def test_full_width_letters_are_accepted() -> None:
     wide = "".join(chr(ord(letter) + 0xFEE0) for letter in "bcdf-GHJK")
     assert read_user_code(wide) == "BCDFGHJK"
 
@@ -62,12 +62,12 @@ def test_wide_letters_of_an_east_asian_keyboard_do() -> None:
         "\ufffe",
     ],
 )
-def test_nothing_else_is_a_code(typed: str) -> None:
+def test_other_texts_are_no_codes(typed: str) -> None:
     assert read_user_code(typed) is None
 
 
 @given(typed=st.text())
-def test_whatever_is_typed_it_is_a_code_or_none(typed: str) -> None:
+def test_any_text_is_a_code_or_none(typed: str) -> None:
     code = read_user_code(typed)
     assert code is None or (len(code) == 8 and set(code) <= set(ALPHABET))
 

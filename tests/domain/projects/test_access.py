@@ -1,4 +1,4 @@
-"""Who sees which project and group, and with what role."""
+"""Visibility of projects and groups, and roles in them."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -87,7 +87,7 @@ def test_a_path_lies_in_all_groups_above_it() -> None:
     ("visibility", "seen_by_nobody", "seen_by_somebody"),
     [("private", 0, 0), ("internal", 0, 1), ("public", 1, 1)],
 )
-def test_visibility_decides_for_those_without_a_role(
+def test_visibility_applies_to_users_without_a_role(
     session: Session, visibility: str, seen_by_nobody: int, seen_by_somebody: int
 ) -> None:
     group("acme", session)
@@ -99,7 +99,7 @@ def test_visibility_decides_for_those_without_a_role(
 
 
 @pytest.mark.long
-def test_the_highest_role_on_the_way_counts(session: Session) -> None:
+def test_the_highest_role_in_ancestor_groups_applies(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
     project("acme/shops/eu", session)
@@ -112,7 +112,7 @@ def test_the_highest_role_on_the_way_counts(session: Session) -> None:
     assert get_project("ACME/Shops/EU", bob, session=session).role is Role.MAINTAINER
 
 
-def test_a_role_in_a_neighbour_with_a_similar_name_is_worth_nothing(session: Session) -> None:
+def test_a_role_in_a_group_with_a_similar_name_gives_no_access(session: Session) -> None:
     for path in ("acme", "acme-2", "acm"):
         group(path, session)
     project("acme/shop", session)
@@ -124,7 +124,7 @@ def test_a_role_in_a_neighbour_with_a_similar_name_is_worth_nothing(session: Ses
 
 
 @pytest.mark.long
-def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Session) -> None:
+def test_a_low_role_is_denied_with_the_required_role(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
     bob = person("bob", session)
@@ -137,7 +137,7 @@ def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Sessio
 
 
 @pytest.mark.long
-def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) -> None:
+def test_open_alerts_are_only_counted_for_users_who_may_see_them(session: Session) -> None:
     group("acme", session)
     number = project("acme/shop", session, "public")
     for iid, status in enumerate(("triggered", "acknowledged", "resolved", "ignored"), start=1):
@@ -161,7 +161,7 @@ def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) ->
 
 
 @pytest.mark.long
-def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
+def test_a_group_without_visible_projects_is_not_found(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
     project("acme/shop", session)
@@ -177,7 +177,7 @@ def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
     assert [seen.path for seen in projects.items] == ["acme/shop"]
 
 
-def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -> None:
+def test_a_path_is_unique_in_any_case_for_groups_and_projects(session: Session) -> None:
     group("acme", session)
     project("acme/Shop", session)
     with pytest.raises(ConflictError):
@@ -192,13 +192,13 @@ def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -
         project("acme/other", session, "secret")
 
 
-def test_what_is_made_below_has_the_groups_own_spelling(session: Session) -> None:
+def test_paths_below_a_group_keep_the_spelling_of_the_group(session: Session) -> None:
     group("Acme", session)
     project("aCME/shop", session)
     assert get_project("acme/shop", ADMIN, session=session).path == "Acme/shop"
 
 
-def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
+def test_users_cannot_change_roles_above_their_own(session: Session) -> None:
     group("acme", session)
     namespace = get_namespace("acme", session=session)
     alice, bob, carol = (person(name, session) for name in ("alice", "bob", "carol"))
@@ -217,7 +217,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
         change_role(namespace, owner, Role.MAINTAINER, by=alice, session=session)
     with pytest.raises(InvalidError, match="must have an owner"):
         remove_member(namespace, owner, by=alice, session=session)
-    # Who has no role, or too low a one, changes nothing.
+    # Users without a role, or with a low role, cannot change members.
     give("acme", "carol", Role.DEVELOPER, session)
     with pytest.raises(ForbiddenError):
         change_role(namespace, owner, Role.OWNER, by=carol, session=session)
@@ -230,7 +230,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
 
 
 @pytest.mark.long
-def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) -> None:
+def test_the_last_owner_of_a_subgroup_can_leave_if_an_ancestor_has_one(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
     person("alice", session)
@@ -262,7 +262,7 @@ def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> N
 
 
 @pytest.mark.long
-def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
+def test_an_expired_membership_gives_no_access(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
     bob = person("bob", session)
@@ -275,7 +275,7 @@ def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
     namespace = get_namespace("acme", session=session)
     (member,) = all_members(namespace, session=session, today=last_day.today)
     assert member.expires_at == ends
-    for viewer in (after, bob):  # who does not know the day has nothing that ends
+    for viewer in (after, bob):  # A viewer without a date has no roles that end.
         with pytest.raises(NotFoundError):
             get_group("acme", viewer, session=session)
         with pytest.raises(NotFoundError):
@@ -285,7 +285,7 @@ def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
     assert get_person("bob", after, session=session).memberships == ()
 
 
-def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session: Session) -> None:
+def test_an_owner_with_an_expiring_role_does_not_count_as_last_owner(session: Session) -> None:
     group("acme", session)
     for name in ("alice", "bob"):
         person(name, session)
@@ -298,11 +298,11 @@ def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session
         remove_member(namespace, alice, by=OPERATOR, session=session)
 
 
-def test_a_project_whose_group_is_deleted_meanwhile_is_not_found(session: Session) -> None:
+def test_a_project_whose_group_is_deleted_concurrently_is_not_found(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
     seen = get_project("acme/shop", ADMIN, session=session)
-    # On Postgres, each statement sees what was committed before it.
+    # On Postgres, each statement sees earlier commits of other transactions.
     session.execute(delete(Group))
     with pytest.raises(NotFoundError):
         details_of_project(seen, ADMIN, session=session)

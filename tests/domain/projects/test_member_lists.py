@@ -1,4 +1,4 @@
-"""Lists of members read a page, however many there are."""
+"""Lists of members load a single page, even if there are many members."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ def part_of(
 
 @contextmanager
 def loaded(session: Session) -> Iterator[list[Any]]:
-    """Collect the rows that are made into objects."""
+    """Collect all rows that are loaded as objects."""
     found: list[Any] = []
 
     def note(_session: Session, row: Any) -> None:
@@ -83,7 +83,7 @@ def loaded(session: Session) -> Iterator[list[Any]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("order_by", ["id", "role"])
-def test_a_page_loads_no_members_but_its_own(session: Session, order_by: str) -> None:
+def test_a_page_loads_only_its_own_members(session: Session, order_by: str) -> None:
     part = ListPart(size=10, offset=20, order_by=order_by)
     with loaded(session) as rows:
         items, total = part_of(session, GROUP, MemberFilter(), part)
@@ -103,7 +103,7 @@ def test_one_member_is_found_without_the_others(session: Session) -> None:
 
 
 @pytest.mark.long
-def test_orders_are_by_id_and_by_role(session: Session) -> None:
+def test_members_are_ordered_by_id_or_role(session: Session) -> None:
     by_id, _ = part_of(session, GROUP, MemberFilter(), ListPart(size=2))
     assert [each.user_id for each in by_id] == [1, 2]
     by_role, _ = part_of(session, PROJECT, MemberFilter(), ListPart(size=3, order_by="role"))
@@ -113,7 +113,7 @@ def test_orders_are_by_id_and_by_role(session: Session) -> None:
 
 
 @pytest.mark.long
-def test_a_project_has_its_own_members_and_those_of_its_group(session: Session) -> None:
+def test_a_project_has_its_own_members_and_members_of_its_group(session: Session) -> None:
     part = ListPart(size=1)
     assert part_of(session, PROJECT, MemberFilter(), part)[1] == MANY + 1
     assert part_of(session, PROJECT, MemberFilter(is_direct=True), part)[1] == 2

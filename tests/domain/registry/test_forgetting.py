@@ -1,4 +1,4 @@
-"""What pruning removes of the registry, and what it must keep."""
+"""Pruning of registry data, and data that is kept."""
 
 from datetime import datetime, timedelta
 
@@ -51,7 +51,7 @@ def run(session: Session, at: datetime | None = None) -> None:
 
 
 @pytest.mark.long
-def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Session) -> None:
+def test_old_events_are_pruned_without_changing_tags(session: Session) -> None:
     record_events(
         [
             pushed(90, "a", "old"),
@@ -63,7 +63,7 @@ def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Sessio
             event(Change.TAG_REMOVED, 60, tag="untagged"),
             event(Change.TAG_REMOVED, 60, tag="never pushed"),
             event(Change.MANIFEST_DELETED, 60, "layer"),
-            # Pushed again after it was deleted.
+            # The image was pushed again after its deletion.
             pushed(50, "a", "again"),
         ],
         session=session,
@@ -73,7 +73,7 @@ def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Sessio
     assert tags(session) == {"kept", "again"}
     run(session)
     assert tags(session) == {"kept", "again"}
-    # The deletion of "a" stays known while a tag names it.
+    # The deletion of "a" is kept while a tag refers to it.
     assert counts(session) == (1, 3, 4)
     run(session, now() + timedelta(days=40))
     assert tags(session) == {"kept", "again"}
@@ -81,7 +81,7 @@ def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Sessio
 
 
 @pytest.mark.long
-def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> None:
+def test_a_removed_repository_is_pruned_with_its_events(session: Session) -> None:
     record_events(
         [
             pushed(90, "a", "v1"),
@@ -100,7 +100,7 @@ def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> Non
 
 
 @pytest.mark.long
-def test_former_keys_stay_for_a_day(session: Session) -> None:
+def test_former_keys_are_kept_for_a_day(session: Session) -> None:
     first = get_signer(session=session, keyring=KEYRING, now=now() - timedelta(days=9))
     second = rotate(
         timedelta(hours=1), session=session, keyring=KEYRING, now=now() - timedelta(hours=24)
@@ -119,7 +119,7 @@ def test_former_keys_stay_for_a_day(session: Session) -> None:
     assert get_signer(session=session, keyring=KEYRING, now=now()).kid == second != first.kid
 
 
-def test_a_key_of_a_lost_secret_is_passed_over(session: Session) -> None:
+def test_a_key_of_a_lost_secret_is_skipped(session: Session) -> None:
     lost = Keyring("a key that is gone")
     first = get_signer(session=session, keyring=lost, now=now() - timedelta(days=1))
     session.commit()

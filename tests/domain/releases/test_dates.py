@@ -1,4 +1,4 @@
-"""Dates of releases are read as people write them, and contradictions are named."""
+"""Dates of releases are parsed in any spelling, and contradictions are rejected."""
 
 from datetime import date
 
@@ -27,11 +27,11 @@ def test_dates_are_in_the_order_of_the_releases(text: str) -> None:
     assert list(parse_release_dates(text).items()) == list(BOTH.items())
 
 
-def test_nothing_is_no_date() -> None:
+def test_an_empty_text_has_no_dates() -> None:
     assert parse_release_dates(" \n") == {}
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_formatted_dates_are_parsed_to_the_same_dates() -> None:
     assert written_release_dates(BOTH) == "16.7=2023-12-21\n17.0=2024-05-16"
     assert parse_release_dates(written_release_dates(BOTH)) == BOTH
 
@@ -54,7 +54,7 @@ def test_what_is_written_is_read_again() -> None:
         (" ".join(f"1.{number}=2024-01-01" for number in range(101)), "At most 100 releases"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, sentence: str) -> None:
+def test_errors_name_the_wrong_part(text: str, sentence: str) -> None:
     with pytest.raises(ReleaseDatesError) as caught:
         parse_release_dates(text)
     assert sentence in str(caught.value)

@@ -1,4 +1,4 @@
-"""The mail server is away for a day: every message arrives once, and its link leads on."""
+"""The mail server is unavailable for a day: every message arrives once, and its link works."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -54,14 +54,14 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Night:
-    """A service whose mail the test sends, with a clock of its own for that."""
+    """A service whose email the test sends, with its own clock."""
 
     service: LiveGatebell
     mailbox: Mailbox
     began: datetime = field(default_factory=now)
 
     def send(self, moment: datetime, port: int | None = None) -> None:
-        """Send what is due, to a server that is away unless there is a port."""
+        """Send due messages; without a port, the server is unavailable."""
         environment = dict(self.service.environment)
         if port is not None:
             environment["MAIL_URL"] = f"smtp://127.0.0.1:{port}"
@@ -72,7 +72,7 @@ class Night:
             return session.scalar(select(func.min(Mail.send_at)))
 
     def be_away(self, until: datetime) -> None:
-        """Try in vain what is due, whenever it is; and tidy up, as the worker does."""
+        """Try to send due messages without success until a time, and prune as the worker does."""
         moment = self.next_try()
         while moment is not None and moment < until:
             self.send(moment)
@@ -82,7 +82,7 @@ class Night:
             prune(kept, session=session, now=until, between=session.commit)
 
     def come_back(self, moment: datetime) -> None:
-        """Send all that waits, as soon as it is due."""
+        """Send all waiting messages as soon as they are due."""
         with running_mail_server(self.mailbox) as port:
             due = self.next_try()
             while due is not None:
@@ -91,7 +91,7 @@ class Night:
                 due = self.next_try()
 
     def message_to(self, email: str) -> EmailMessage:
-        """Return the one message that an address got."""
+        """Return the only message to an address."""
         (found,) = (
             message
             for message, recipients in zip(
@@ -102,7 +102,7 @@ class Night:
         return found
 
     def link_to(self, email: str) -> str:
-        """Return the link in the one message that an address got."""
+        """Return the link in the only message to an address."""
         text = self.message_to(email).get_content()
         lines: list[str] = text.splitlines()
         return next(line for line in lines if line.startswith(self.service.url))
@@ -116,9 +116,9 @@ def night(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[N
 
 @dataclass(frozen=True)
 class People:
-    """Who waits for a message."""
+    """Users who wait for a message."""
 
-    #: Somebody who asked for a sign-up link; others whose account was approved and rejected.
+    #: A visitor who requested a sign-up link, and users whose accounts were approved and rejected.
     new: Person
     approved: Person
     rejected: Person
@@ -128,7 +128,7 @@ class People:
 
 
 def wait_for_mail(service: LiveGatebell) -> People:
-    """Let everybody do what they get a message for."""
+    """Trigger a message to each user."""
     people = People(
         new=newcomer(),
         approved=newcomer(),
@@ -162,13 +162,13 @@ def _idle(service: LiveGatebell) -> Person:
 
 
 def _forget_messages_to(service: LiveGatebell, person: Person) -> None:
-    """Forget the message whose link the test has read already."""
+    """Delete the message whose link the test has already read."""
     with database_of(service) as session:
         session.query(Mail).filter_by(recipient=person.email).delete()
 
 
 @pytest.mark.long
-def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> None:
+def test_all_messages_arrive_after_a_day_without_a_mail_server(night: Night) -> None:
     service, administrator = night.service, root(night.service)
     people, back = wait_for_mail(service), night.began + DAY + timedelta(hours=1)
     night.be_away(back)
@@ -179,7 +179,7 @@ def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> No
     assert reached == sorted(person.email for person in everybody), "each once"
 
     assert_expired_links_lead_to_new_ones(night, people)
-    # An invitation waits for weeks, and the others are no secrets.
+    # Invitations are valid for weeks, and the other links contain no secrets.
     assert finish(service, night.link_to(people.invited.email), people.invited).is_redirect
     assert night.link_to(people.approved.email) == f"{service.url}/users/sign_in"
     assert "was approved" in night.message_to(people.approved.email).get_content()
@@ -192,7 +192,7 @@ def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> No
 
 
 def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
-    """Open what is a day old by now, as it were: links to sign up and to a new password."""
+    """Open expired links for a sign-up and a new password."""
     service, day = night.service, SIGN_UP_LIFETIME.total_seconds() + 60
     browser = service.http()
     page = browser.get(aged(night.link_to(people.new.email), SIGN_UP, day))
@@ -206,6 +206,6 @@ def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
 
 
 def aged(link: str, purpose: str, age: float) -> str:
-    """Return a link as it was made so many seconds ago."""
+    """Return a link as it was created `age` seconds ago."""
     begin, _, text = link.rpartition("/")
     return f"{begin}/{sealed(opened(text, purpose), purpose, age=age)}"

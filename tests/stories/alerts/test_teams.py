@@ -1,4 +1,4 @@
-"""A team looks after several projects: what its group has for alerts, all of them use."""
+"""Schedules, policies and routes of a group are used by all projects of its team."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,13 +44,13 @@ from web.settings.reader import Settings
 pytestmark = pytest.mark.both_databases
 Result = TypeVar("Result")
 _OPERATOR = Viewer(user_id=None, is_admin=True)
-#: Nothing was pushed to a project here.
+#: Repository of a project without any push.
 _EMPTY = Repository(default_branch=None, is_empty=True)
 _POLICIES = (ReservedNames(frozenset()), Repositories(lambda _project: _EMPTY))
 
 
 class Team(Escalated):
-    """Alice and Bob, who are developers in the group acme, and what they do there."""
+    """Alice and Bob, who are developers in the group acme, and their actions."""
 
     def __init__(self, settings: Settings, mail_port: int) -> None:
         super().__init__(settings, mail_port)
@@ -71,7 +71,7 @@ class Team(Escalated):
 
     @contextmanager
     def at(self, path: str) -> Iterator[tuple[Work, Holder]]:
-        """Open a transaction of the operator in a project, or in a group: `acme/`."""
+        """Open a transaction in a project, or in a group if the path ends with a slash."""
         with self.session() as session:
             work = work_in(session, now=self.now, policies=_POLICIES)
             find: Callable[..., Holder] = (
@@ -80,7 +80,7 @@ class Team(Escalated):
             yield work, find(path.rstrip("/"), _OPERATOR, session=session)
 
     def do(self, path: str, act: Callable[..., Result], *given: Any) -> Result:
-        """Carry out an action in a project or group."""
+        """Call an action in a project or group."""
         with self.at(path) as (work, holder):
             return act(work, holder, *given)
 
@@ -97,20 +97,20 @@ class Team(Escalated):
         return self.do(path, create_policy, new)
 
     def whom(self, project_id: int, **changes: Any) -> list[str]:
-        """Let an alert of a project open, and return who is paged for it at once."""
+        """Open an alert of a project, and return the users who are paged immediately."""
         alert = self.alert(project_id=project_id, **changes)
         self.pass_time(seconds=1)
         return [name for name, _, _ in self.paged(alert)]
 
     def followed(self) -> set[int]:
-        """Return the projects whose alerts escalations are told of."""
+        """Return the projects whose changes of alerts are stored for escalations."""
         with self.session() as session:
             return set(session.scalars(select(AlertFollower.project_id)))
 
 
 @pytest.fixture
 def mailbox() -> Mailbox:
-    """What the mail server took."""
+    """Messages that the mail server accepted."""
     return Mailbox()
 
 
@@ -127,7 +127,7 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     schedule = team.schedule_at("acme/", "Primary", team.alice)
     room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
     policy = team.policy_at("acme/", "0s schedule:Primary", f"5m channel:{room.label}")
-    # One project was there before, and another one comes.
+    # One project existed before, and another one is created.
     site = team.project("acme/site")
     assert (team.whom(team.project_id), team.whom(site)) == (["alice"], ["alice"])
     team.pass_time(minutes=5)
@@ -138,8 +138,8 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     team.do("acme/", create_override, schedule, week)
     assert (team.whom(team.project_id), team.whom(site)) == (["bob"], ["bob"])
 
-    # A project asks its own routes first, and then those of the group; its own default policy
-    # comes before the one of the group.
+    # Routes of the project are evaluated before routes of the group, and its own default policy
+    # takes precedence.
     team.do(
         "acme/",
         create_route,
@@ -168,7 +168,7 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
 
 
 @pytest.mark.long
-def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
+def test_a_transferred_project_pages_the_users_of_its_new_group(team: Team) -> None:
     team.schedule_at("acme/", "Primary", team.alice)
     team.policy_at("acme/", "0s schedule:primary", "30m user:bob")
     team.group("other")
@@ -178,7 +178,7 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     site = team.project("acme/site")
     assert team.followed() == {team.project_id, site}
 
-    # Its own policy pages somebody of the group that is left: the move says so.
+    # Its own policy pages a user of the former group, and the transfer warns about it.
     own = team.policy_at("acme/site", "0s schedule:primary", name="Own", default=False)
     to_other = ProjectTransfer(namespace="other")
     with pytest.raises(ConflictError, match="policy Own pages the schedule Primary of acme"):
@@ -189,7 +189,7 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
         team.do("acme/site", transfer_project, to_other)
     team.do("acme/site", delete_route, route.id)
 
-    # Nobody is paged by what was left: neither for new alerts nor for those under way.
+    # The former group pages no users any more, neither for new nor for open alerts.
     under_way = team.alert(project_id=site)
     team.pass_time(seconds=1)
     team.policy_at("other/", "0s user:dan")
@@ -200,7 +200,7 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     assert told in team.said(under_way)
     team.do("other/site", transfer_project, ProjectTransfer(namespace="acme"))
 
-    # The same for a group with a project in it.
+    # The same applies to a group with a project in it.
     team.group("acme/db")
     deep = team.project("acme/db/main")
     assert team.whom(deep) == ["alice"]
@@ -208,14 +208,14 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
         to = session.scalar(select(Group.id).where(Group.path == "other"))
     team.do("acme/db/", transfer_group, GroupTransfer(group_id=to))
     assert team.whom(deep) == ["dan"]
-    # And out of any group with a policy: nothing is followed any more.
+    # A transfer out of all groups with a policy ends the escalations.
     team.join(dan, "other/db", Role.OWNER)
     team.do("other/db/", transfer_group, GroupTransfer(group_id=None))
     assert (team.whom(deep), deep in team.followed()) == ([], False)
     assert team.followed() == {team.project_id, site}
 
 
-def test_what_projects_use_is_not_deleted(team: Team) -> None:
+def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
     room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
     shared = team.policy_at("acme/", "0s user:alice", default=False)
@@ -231,7 +231,7 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
             team.do("acme/", act, number)
     team.do("acme/shop", delete_route, made.id)
 
-    # Escalations by the policy of the group hold it, unless others would take over.
+    # Escalations with the policy of the group prevent its deletion, unless other users take over.
     team.do("acme/shop", delete_policy, own.id)
     site = team.project("acme/site")
     team.do("acme/", create_route, route)
@@ -245,7 +245,7 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
     with pytest.raises(ConflictError, match="uses this policy"):
         team.do("acme/", delete_policy, shared.id)
 
-    # The first look knows what is missing, and maintainers of the group are told of more.
+    # The first check finds missing objects, and maintainers of the group see more details.
     carol = team.person("carol", role=None)
     team.join(carol, "acme", Role.MAINTAINER)
     sign = Sign(

@@ -69,7 +69,7 @@ class House:
             received_at=moment,
             began_ns=0,
             mapping=mapping,
-            # One delivery a minute: some copies are in time and some are not.
+            # There is one delivery per minute, so some copies are in time and others are late.
             late_copies=timedelta(minutes=20),
         )
         result = intake.receive(
@@ -193,7 +193,7 @@ def step(random: Random, houses: Sequence[House], moment: datetime) -> list[obje
 
 
 @pytest.mark.long
-def test_all_writers_leave_the_same_behind(houses: list[House]) -> None:
+def test_all_writers_store_the_same_rows(houses: list[House]) -> None:
     random = Random(0)  # noqa: S311 - the same bodies each time
     for number in range(140):
         moment = BEGIN + timedelta(minutes=number, microseconds=number % 3)
@@ -203,7 +203,7 @@ def test_all_writers_leave_the_same_behind(houses: list[House]) -> None:
     for copy in copies:
         for name in kept:
             assert copy[name] == kept[name], name
-    # Something of everything has happened.
+    # Each kind of event has happened.
     assert {row["is_late"] for row in kept["occurrences"]} == {False, True}
     assert any(row["changes"] for row in kept["alert_notes"])
     assert any(row["raised_from"] is not None for row in kept["alerts"])

@@ -1,4 +1,4 @@
-"""PyPI's social-auth-core with its GitLab backend as it is, which reads the groups of people."""
+"""PyPI's social-auth-core with its unchanged GitLab backend, which reads the groups of users."""
 
 import fcntl
 import json
@@ -36,7 +36,7 @@ PACKAGES = FOLDER / "packages"
 
 @pytest.fixture(scope="module", autouse=True)
 def library() -> None:
-    """Bring what requirements.txt pins, once for all processes of the tests."""
+    """Install the packages of requirements.txt, once for all processes of the tests."""
     wanted = FOLDER / "requirements.txt"
     stamp = PACKAGES / ".installed"
     with wanted.open(encoding="utf-8") as lock:
@@ -79,7 +79,7 @@ def run(gatebell: LiveGatebell, client: ClientCredentials, **given: Any) -> dict
 
 
 @pytest.mark.long
-def test_somebody_comes_in_with_all_their_groups(gatebell: LiveGatebell) -> None:
+def test_a_user_signs_in_with_all_groups(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     own, other, foreign = (unique(name) for name in ("team", "guests", "foreign"))
     below = f"{own}/below"

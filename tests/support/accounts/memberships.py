@@ -1,4 +1,4 @@
-"""Members of groups and projects, as they are stored."""
+"""Stored members of groups and projects."""
 
 from datetime import date
 
@@ -12,7 +12,7 @@ from domain.projects.views import MemberView, Namespace
 def all_members(
     namespace: Namespace, *, session: Session, today: date, viewer_id: int | None = None
 ) -> tuple[MemberView, ...]:
-    """Return all members of a group or project, the highest roles first."""
+    """Return all members of a group or project, highest roles first."""
     part = ListPart(size=1_000, order_by="role")
     found = list_members(
         namespace, MemberFilter(), part, viewer_id=viewer_id, session=session, today=today

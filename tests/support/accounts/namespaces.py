@@ -1,4 +1,4 @@
-"""Groups and projects by their paths, and their members by name."""
+"""Finds groups and projects by their paths, and members by name."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -13,7 +13,10 @@ from models.folding import fold
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:
-    """Return the group or project of a full path, or raise NotFoundError."""
+    """Return the group or project of a full path.
+
+    Raise NotFoundError if none has the path.
+    """
     wanted = fold(path)
     group = session.scalar(
         select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
@@ -28,7 +31,10 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
 
 
 def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
-    """Return the id of a user's membership, or raise NotFoundError."""
+    """Return the id of a user's membership.
+
+    Raise NotFoundError if the user is not a member.
+    """
     user = get_user(login, session=session)
     number = session.scalar(select(Member.id).where(Member.user_id == user.id, is_here(namespace)))
     if number is None:

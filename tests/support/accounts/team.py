@@ -1,4 +1,4 @@
-"""People with a role in a project: one for each role, shared by all tests."""
+"""Users with a role in a project: one for each role, shared by all tests."""
 
 from functools import cache
 
@@ -14,12 +14,12 @@ from tests.support.service.live import LiveGatebell
 
 @cache
 def person_for(gatebell: LiveGatebell, role: Role | None) -> Person:
-    """Return the one who gets this role wherever a test needs it; None is a stranger."""
+    """Return the user that has this role in tests; None is a user without a role."""
     return make_user(gatebell, name=role.name.lower() if role else "stranger")
 
 
 def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role) -> None:
-    """Make somebody a member of a group or a project, with this role and no other."""
+    """Make a user a member of a group or project with exactly this role."""
     with database_of(gatebell) as session:
         found = get_namespace(namespace, session=session)
         try:
@@ -31,7 +31,7 @@ def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role
 
 
 def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
-    """Remove somebody from the members of a group or a project."""
+    """Remove a user from the members of a group or project."""
     with database_of(gatebell) as session:
         found = get_namespace(namespace, session=session)
         number = find_member(found, person.username, session=session)
@@ -39,7 +39,7 @@ def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
 
 
 def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
-    """Return the number of somebody's membership."""
+    """Return the id of a user's membership."""
     with database_of(gatebell) as session:
         return find_member(
             get_namespace(namespace, session=session), person.username, session=session
@@ -47,7 +47,7 @@ def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
 
 
 def browser_of(gatebell: LiveGatebell, namespace: str, role: Role | None) -> requests.Session:
-    """Return the browser of somebody with this role in a group or a project."""
+    """Return the browser of a user with this role in a group or project."""
     person = person_for(gatebell, role)
     if role is not None:
         give_role(gatebell, namespace, person, role)

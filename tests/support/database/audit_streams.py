@@ -1,4 +1,4 @@
-"""Destinations of the audit log in a database of a test's own, with a clock that tests set."""
+"""Destinations of the audit log in a new database, with a clock that tests set."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,16 +21,16 @@ from web.database.engine import open_engine
 from web.jobs.destinations import AuditStreaming
 from web.settings.reader import Settings
 
-#: The whole pause, so that a test knows when the next attempt is due.
+#: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
 
 
 class Streams:
-    """Destinations, events, and a worker that delivers when it is told to."""
+    """Destinations, events, and a worker that delivers on request."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
-        #: Receivers refuse what was signed long ago or ahead, so a test begins now.
+        #: Receivers reject old and future signatures, so a test starts at the current time.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
         self._kept = KeptJobs()
@@ -49,14 +49,14 @@ class Streams:
             yield session
 
     def worker(self, **changes: Any) -> AuditStreaming:
-        """Make a worker, as each host has one."""
+        """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
     def _make_worker(self, settings: Settings) -> AuditStreaming:
         return AuditStreaming(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def deliver(self, **changes: Any) -> int:
-        """Send what is due now; return how many destinations that concerned."""
+        """Send due events, and return the number of destinations."""
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
@@ -74,7 +74,7 @@ class Streams:
             return AUDIT_STREAMS.get(stream.id, session=session, keyring=self.keyring, now=self.now)
 
     def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
-        """Write events in transactions of their own, and return their subjects."""
+        """Write events in one transaction each, and return their subjects."""
         subjects = []
         for _ in range(count):
             with self.session() as session:
@@ -92,7 +92,7 @@ class Streams:
         return subject
 
     def waiting(self) -> int:
-        """Return how many events wait for any destination."""
+        """Return the number of events that wait for any destination."""
         with self.session() as session:
             return session.scalar(select(func.count(AuditStreamEntry.id))) or 0
 

@@ -1,4 +1,4 @@
-"""Webhooks of a project in a database of a test's own, with a clock that tests set."""
+"""Webhooks of a project in a new database, with a clock that tests set."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,18 +29,18 @@ from web.jobs.alert_changes import AlertChanges
 from web.jobs.destinations import WebhookDeliveries
 from web.settings.reader import Settings
 
-#: The whole pause, so that a test knows when the next attempt is due.
+#: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
 _A_PAGE = Slice(size=100)
 
 
 class Webhooks:
-    """A project with alerts, its webhooks, and a worker that delivers when it is told to."""
+    """A project with alerts, its webhooks, and a worker that delivers on request."""
 
     def __init__(self, app: Flask, settings: Settings) -> None:
         self.app = app
         self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
-        #: Receivers refuse what was signed long ago or ahead, so a test begins now.
+        #: Receivers reject old and future signatures, so a test starts at the current time.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
         self._kept = KeptJobs()
@@ -77,7 +77,7 @@ class Webhooks:
         conditions: Mapping[str, object] | None = None,
         project_id: int | None = None,
     ) -> NewSecret[Webhook]:
-        """Create an endpoint."""
+        """Create a webhook."""
         details = EndpointDetails(
             url=url,
             events=events or ("*",),
@@ -93,7 +93,7 @@ class Webhooks:
             )
 
     def send(self, name: str, status: str = "firing", **labels: str) -> None:
-        """Send an alert, which is the same one for the same name."""
+        """Send an alert; the same name means the same alert."""
         all_labels = {"alertname": name, "severity": "critical", **labels}
         body = webhook(item(name, status=status, labels=all_labels))
         answer = self.app.test_client().post(
@@ -110,21 +110,21 @@ class Webhooks:
             change_status(self.project_id, iid, change, session=session, now=self.now)
 
     def worker(self, **changes: Any) -> WebhookDeliveries:
-        """Make a worker, as each host has one."""
+        """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
     def _make_worker(self, settings: Settings) -> WebhookDeliveries:
         return WebhookDeliveries(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def queue(self) -> int:
-        """Queue messages about what has changed; return how many changes that were."""
+        """Queue messages about changes, and return the number of changes."""
         return self._kept.get("changes", self.settings, self._make_changes).run_due()
 
     def _make_changes(self, settings: Settings) -> AlertChanges:
         return AlertChanges(settings, clock=lambda: self.now)
 
     def deliver(self, **changes: Any) -> int:
-        """Queue and send what is due; return how many endpoints that concerned."""
+        """Queue and send due messages; return the number of webhooks."""
         self.queue()
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
@@ -137,7 +137,7 @@ class Webhooks:
             )
 
     def log(self, endpoint: Webhook) -> list[WebhookDelivery]:
-        """Return the log of an endpoint, the oldest first."""
+        """Return the log of a webhook, oldest first."""
         with self.session() as session:
             return list(list_deliveries(endpoint.id, None, _A_PAGE, session=session).items[::-1])
 

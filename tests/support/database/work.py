@@ -1,4 +1,4 @@
-"""Units of work beside a running service, for tests that carry out actions by themselves."""
+"""Units of work for tests that call actions without a running service or next to one."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -25,7 +25,7 @@ _POLICIES: dict[type, Any] = {Reading: Reading(nesting_limit=100, automatic_fing
 
 
 _NOWHERE = Path("/nowhere")
-#: The defaults, with values for the settings whose defaults are computed.
+#: Default settings, with values for settings whose defaults are computed.
 _USUAL = Settings(
     base_url="http://gatebell.example",
     instance_path=_NOWHERE,
@@ -43,9 +43,9 @@ def work_in(
     policies: Collection[object] = (),
     service: LiveGatebell | None = None,
 ) -> Work:
-    """Return the unit of work of somebody, by default of the operator.
+    """Return a unit of work of an actor, by default of the operator.
 
-    Beside a service it has its URL and its key.
+    With a service, it has the service's URL and key.
     """
     own = [Keyring(settings_of(service).secret_key)] if service else []
     known = {**_POLICIES, **{type(each): each for each in (*own, *policies)}}
@@ -64,7 +64,7 @@ def work_in(
 
 
 def user_actor(user_id: int, name: str) -> Actor:
-    """Return somebody who is signed in on a page."""
+    """Return a user who is signed in on a page."""
     return Actor(means=Means.PAGE, id=user_id, name=name)
 
 

@@ -1,4 +1,4 @@
-"""Guides as their readers have them: blocks of code with the reader's own values."""
+"""Guides with the values of a reader filled in: texts and blocks of code."""
 
 import shutil
 import subprocess
@@ -22,11 +22,11 @@ class Guide:
 
     name: str
     values: Values
-    #: What /help does not fill in, since it is secret.
+    #: Secret key, which /help does not fill in.
     key: str = "INTEGRATION_KEY"
 
     def block(self, name: str) -> str:
-        """Return the block of code that is named so behind its language."""
+        """Return the block of code with this name after its language."""
         return self.values.fill(_blocks(self.name)[name]).replace("INTEGRATION_KEY", self.key)
 
     @property
@@ -35,7 +35,7 @@ class Guide:
         return documents()[self.name].text
 
     def run_shell(self, name: str, folder: Path = Path(), /, **environment: str) -> str:
-        """Run a block as a reader's shell would, in a folder; return what it prints."""
+        """Run a block in a shell in a folder, as a reader would; return its output."""
         done = subprocess.run(
             [_BASH, "-euo", "pipefail", "-c", self.block(name)],
             cwd=folder,

@@ -1,4 +1,4 @@
-"""The outbox of a database of a test's own, and the mail server that its messages go to."""
+"""The outbox of a new database, and the mail server that receives its messages."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ MADE = NOON - 60 * DAY
 
 
 class Outbox:
-    """The outbox of one database, with a clock that tests set."""
+    """The outbox of a database, with a clock that tests set."""
 
     def __init__(self, settings: Settings, mailbox: Mailbox, port: int) -> None:
         self.mailbox = mailbox
@@ -48,7 +48,7 @@ class Outbox:
             return user
 
     def token(self, user: User, *, days: float, name: str = "nightly", lifetime: int = 90) -> int:
-        """Make a token that ends so many days from now."""
+        """Create a token that expires in this number of days."""
         end = self.now + days * DAY
         details = TokenDetails(name=name, scopes="api", expires_at=end)
         with Session(self.engine) as session, session.begin():

@@ -1,4 +1,4 @@
-"""Clients that register themselves with an app in this process, for tests."""
+"""Dynamic client registration with an app in this process."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,7 +21,7 @@ Open = Callable[..., FlaskClient]
 
 
 def add_people(app: Flask) -> None:
-    """Give an app an administrator and somebody else."""
+    """Create an administrator and another user in an app."""
     with app.app_context():
         for name, is_admin in (("root", True), ("ada", False)):
             db.session.add(

@@ -1,4 +1,4 @@
-"""Repositories of a registry as python-gitlab lists them."""
+"""Repositories of a registry in the lists of python-gitlab."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from web.settings.reader import read_settings
 
 
 def tags_of(repository: Any) -> list[str]:
-    """Return the names of its tags."""
+    """Return the names of a repository's tags."""
     return [tag.name for tag in repository.tags.list(get_all=True)]
 
 
@@ -19,5 +19,5 @@ def wait_for_tags(repository: Any, *expected: str) -> None:
 
 
 def work(service: LiveGatebell) -> int:
-    """Do what the worker does every minute."""
+    """Run the worker's job that removes images from the registry."""
     return remove_from_registry(read_settings(service.environment))

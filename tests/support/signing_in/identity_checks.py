@@ -1,4 +1,4 @@
-"""The hourly check of who signs in through a provider, without the hour."""
+"""Runs the hourly check of users of identity providers without waiting."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from web.settings.reader import read_settings
 
 
 def check_in_an_hour(service: LiveGatebell) -> None:
-    """Let the worker check everybody, as if nobody had been checked for two hours."""
+    """Let the worker check all users, as if the last checks were two hours old."""
     with database_of(service) as session:
         session.execute(update(Identity).values(checked_at=now() - timedelta(hours=2)))
     check_identities(read_settings(service.environment))

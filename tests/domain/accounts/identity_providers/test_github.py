@@ -1,4 +1,4 @@
-"""Where GitHub and its Enterprise Servers are asked."""
+"""URLs of GitHub and its Enterprise Servers."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ from domain.delivery.outgoing.urls import OutgoingUrl
 
 
 def nobody(url: OutgoingUrl, *_rest: object) -> tuple[int, bytes]:
-    """Answer nothing."""
+    """Fail if a request is sent."""
     raise AssertionError(url)
 
 
@@ -24,7 +24,7 @@ def nobody(url: OutgoingUrl, *_rest: object) -> tuple[int, bytes]:
         ("https://notgithub.com", "https://notgithub.com", "https://notgithub.com/api/v3"),
     ],
 )
-def test_each_github_has_its_addresses(issuer: str, oauth: str, api: str) -> None:
+def test_urls_depend_on_the_kind_of_github(issuer: str, oauth: str, api: str) -> None:
     client = Client(
         title="GitHub",
         preset="github",

@@ -1,4 +1,4 @@
-"""Bodies of known tools: each is recognized, opens an alert, and its recovery resolves that one."""
+"""Bodies of known tools: each is recognized and opens an alert, which its recovery resolves."""
 
 import json
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 READING = Reading(nesting_limit=100, automatic_fingerprint=True)
 CRITICAL, HIGH, MEDIUM, LOW = Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW
 
-#: Each body that fires, its tool, title and severity, and the body of its recovery.
+#: Body of a firing alert, its tool, title and severity, and the body of its recovery.
 TOOLS: tuple[tuple[str, str, str, Severity, str | None], ...] = (
     ("uptime_kuma_down", "Uptime Kuma", "Shop", CRITICAL, "uptime_kuma_up"),
     ("zabbix_problem", "Zabbix", "High CPU utilization (over 90% for 5m)", LOW, "zabbix_recovery"),
@@ -106,7 +106,7 @@ def payload_of(name: str, folder: Path = PAYLOADS / "tools") -> dict[str, Any]:
 def read(name: str) -> ParsedBody:
     payload = payload_of(name)
     proposal = propose(payload)
-    # As it comes back from the database.
+    # The mapping is loaded as from the database.
     mapping = read_mapping(json.loads(json.dumps(proposal.mapping.stored)))
     posted = [payload] if name.startswith("prometheus_array") else payload
     return proposal.format.parse(posted, now=NOW, reading=READING, mapping=mapping)
@@ -141,7 +141,7 @@ def test_every_preset_has_a_body() -> None:
     }
 
 
-def test_what_tells_no_alert_is_dropped_and_counted() -> None:
+def test_bodies_without_an_alert_are_dropped_and_counted() -> None:
     parsed = read("nagios_downtime")
     assert (parsed.alerts, parsed.dropped) == ((), 1)
     preview = recognize(json.dumps(payload_of("nagios_downtime")), now=NOW, reading=READING)
@@ -166,7 +166,7 @@ def test_bodies_of_real_senders_are_recognized(name: str, tool: str) -> None:
     assert found.preview.alert is not None
 
 
-def test_a_mapping_is_guessed_by_the_names_of_the_keys() -> None:
+def test_a_mapping_is_derived_from_the_names_of_the_keys() -> None:
     sample = {
         "event": {"name": "Disk full", "prio": "warning", "state": "problem"},
         "node": "db-1",

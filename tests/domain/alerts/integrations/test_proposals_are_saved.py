@@ -1,4 +1,4 @@
-"""A proposal for a body of a known tool can be saved, and saved again as it is returned."""
+"""A proposal for a body of a known tool can be saved, and its saved form can be saved again."""
 
 import json
 from pathlib import Path

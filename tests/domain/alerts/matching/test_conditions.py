@@ -1,4 +1,4 @@
-"""The conditions of rules and routes."""
+"""Conditions of rules and routes."""
 
 from typing import Any
 
@@ -40,13 +40,13 @@ ALERT = AlertLabels(
         ({"labels": None, "other": 1}, True),
     ],
 )
-def test_an_alert_meets_all_of_them(json: dict[str, Any], is_met: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_an_alert_has_to_meet_all_conditions(json: dict[str, Any], is_met: bool) -> None:  # noqa: FBT001 - a column of the table
     conditions = conditions_from(json)
     assert meets(conditions, ALERT) is is_met
     assert conditions_from(conditions.to_json()) == conditions
 
 
-def test_what_was_read_is_shown_as_json_and_in_forms() -> None:
+def test_conditions_are_shown_as_json_and_in_forms() -> None:
     conditions = conditions_from({"severities": ["Low", "low"], "labels": {"a b": 'x"'}})
     assert conditions == Conditions(severities=("low",), labels=conditions.labels)
     assert conditions.to_json() == {
@@ -68,7 +68,7 @@ def test_what_was_read_is_shown_as_json_and_in_forms() -> None:
         ("labels", ["a=b"] * 51),
     ],
 )
-def test_what_is_no_condition_is_refused_by_its_name(field: str, value: object) -> None:
+def test_invalid_conditions_are_rejected_with_their_name(field: str, value: object) -> None:
     with pytest.raises(InvalidError) as refused:
         conditions_from({field: value})
     assert refused.value.field == field

@@ -1,4 +1,4 @@
-"""Matchers, as Alertmanager's documentation has them, and what they match."""
+"""Matchers with the syntax of Alertmanager's documentation, and the labels that they match."""
 
 import pytest
 from hypothesis import given
@@ -78,7 +78,7 @@ def test_there_may_be_no_matchers(text: str) -> None:
         ('a==b"', 3, 'expected a value, found "="'),
     ],
 )
-def test_an_error_says_where_it_is_and_what_was_expected(
+def test_an_error_names_the_position_and_the_expected_text(
     text: str, position: int, reason: str
 ) -> None:
     with pytest.raises(InvalidError) as refused:
@@ -94,7 +94,7 @@ def test_an_error_says_where_it_is_and_what_was_expected(
         'a=~"' + "(a{100}){100}" * 9 + '"',
     ],
 )
-def test_what_is_too_long_or_cannot_be_stored_is_refused(text: str) -> None:
+def test_texts_that_are_too_long_or_cannot_be_stored_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
         parse_matchers(text)
 
@@ -119,12 +119,12 @@ def test_what_is_too_long_or_cannot_be_stored_is_refused(text: str) -> None:
         ('service="web", host="db-2"', False),
     ],
 )
-def test_all_must_match_the_whole_value(text: str, is_match: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_all_matchers_have_to_match_the_whole_value(text: str, is_match: bool) -> None:  # noqa: FBT001 - a column of the table
     labels = {"service": "web", "host": "db-1", "lines": "a\nb"}
     assert matches(parse_matchers(text), labels) is is_match
 
 
-def test_an_expression_that_others_take_ages_for_is_quick() -> None:
+def test_a_pathological_regular_expression_is_fast() -> None:
     assert not matches(parse_matchers('a=~"(x*)*y"'), {"a": "x" * 100_000})
 
 
@@ -145,7 +145,7 @@ def test_the_canonical_form_reads_as_the_same_matchers(matchers: list[Matcher]) 
 
 
 @given(st.text('ab"\\,={}~!\n x[é\x00\ud800', max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         found = parse_matchers(text)
     except InvalidError:

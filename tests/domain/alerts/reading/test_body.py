@@ -16,7 +16,7 @@ def read(body: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.spec("I1")
-def test_an_object_is_read() -> None:
+def test_an_object_is_parsed() -> None:
     assert read(b'{"title": "Disk full", "n": [1, 2.5, null, true]}') == {
         "title": "Disk full",
         "n": [1, 2.5, None, True],
@@ -51,7 +51,7 @@ def test_an_object_is_read() -> None:
         (b'{"a":1,\n"b"}', "The body is not JSON: Expecting ':' delimiter at line 2, column 4."),
     ],
 )
-def test_what_is_no_object_is_refused_with_a_sentence(body: bytes, sentence: str) -> None:
+def test_other_values_than_objects_are_rejected_with_a_message(body: bytes, sentence: str) -> None:
     with pytest.raises(UnreadableBody) as refusal:
         read(body)
     assert str(refusal.value) == sentence
@@ -82,7 +82,7 @@ def test_what_is_no_object_is_refused_with_a_sentence(body: bytes, sentence: str
         b"title=Disk+full",
     ],
 )
-def test_malformed_json_is_refused(body: bytes) -> None:
+def test_malformed_json_is_rejected(body: bytes) -> None:
     with pytest.raises(UnreadableBody):
         read(body)
 
@@ -104,7 +104,7 @@ def test_escaped_nul_and_lone_surrogates_are_legal() -> None:
     }
 
 
-def test_a_number_too_large_for_a_float_is_kept_as_it_was_written() -> None:
+def test_a_number_too_large_for_a_float_is_kept_as_text() -> None:
     assert read(b'{"a":1e400,"b":[-1E+999]}') == {
         "a": LongNumber("1e400"),
         "b": [LongNumber("-1E+999")],
@@ -131,7 +131,7 @@ def nested(levels: int, inside: bytes = b"") -> bytes:
     return b'{"a":' + b"[" * (levels - 1) + inside + b"]" * (levels - 1) + b"}"
 
 
-def test_one_hundred_levels_are_read_and_one_more_is_not() -> None:
+def test_more_than_one_hundred_levels_are_rejected() -> None:
     assert read(nested(100))
     with pytest.raises(UnreadableBody, match="nested deeper than 100 levels"):
         read(nested(101))
@@ -147,12 +147,12 @@ def test_objects_count_as_levels_too() -> None:
     "body",
     [nested(100_000), b"[" * 100_000, b'{"a":' * 100_000, nested(100_000, b"1e400")],
 )
-def test_a_hundred_thousand_levels_crash_nothing(body: bytes) -> None:
+def test_a_hundred_thousand_levels_are_rejected(body: bytes) -> None:
     with pytest.raises(UnreadableBody, match="nested deeper"):
         read(body)
 
 
-def test_depth_beyond_what_the_parser_can_bear_is_refused_whatever_the_limit() -> None:
+def test_a_depth_beyond_the_limit_of_the_parser_is_rejected() -> None:
     with pytest.raises(UnreadableBody):
         read_object(nested(100_000), nesting_limit=1_000_000)
 
@@ -185,7 +185,7 @@ def depth_of(value: Any) -> int:
 @pytest.mark.long
 @bounded(30)
 @given(value=st.dictionaries(st.text(), json_values), limit=st.integers(1, 6))
-def test_a_body_is_refused_exactly_when_it_is_deeper_than_the_limit(
+def test_a_body_is_rejected_exactly_if_it_is_deeper_than_the_limit(
     value: dict[str, Any], limit: int
 ) -> None:
     try:
@@ -205,6 +205,6 @@ def attempt(body: bytes) -> dict[str, Any] | str:
 
 @bounded(100)
 @given(st.binary(max_size=60) | st.text('{}[]"\\,:01eE-. \n\u0000NaIu', max_size=30))
-def test_any_bytes_are_read_or_refused(body: bytes | str) -> None:
+def test_any_bytes_are_parsed_or_rejected(body: bytes | str) -> None:
     received = body.encode() if isinstance(body, str) else body
     assert isinstance(attempt(received), dict | str)

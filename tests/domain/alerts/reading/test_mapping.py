@@ -30,7 +30,7 @@ def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
 
 
 @pytest.mark.spec("I18")
-def test_each_field_is_fed_by_the_chosen_key() -> None:
+def test_each_field_is_read_from_its_mapped_key() -> None:
     alert = read(
         {**SAMPLE, "title": "not this one"},
         title=(("event", "name"),),
@@ -45,7 +45,7 @@ def test_each_field_is_fed_by_the_chosen_key() -> None:
 
 
 @pytest.mark.spec("I18", "I5")
-def test_the_chosen_key_carries_the_resolution_time() -> None:
+def test_the_end_is_read_from_its_mapped_key() -> None:
     ended = "2026-11-21T08:00:00Z"
     resolved = read({**SAMPLE, "recovered_at": ended}, end_time=(("recovered_at",),))
     assert resolved.state is AlertState.RECOVERY
@@ -55,12 +55,12 @@ def test_the_chosen_key_carries_the_resolution_time() -> None:
 
 
 @pytest.mark.spec("I18")
-def test_a_mapped_field_is_not_fed_by_the_key_of_its_own_name() -> None:
+def test_a_mapped_field_is_not_read_from_the_key_with_its_name() -> None:
     alert = read({"end_time": "2026-11-21T08:00:00Z"}, end_time=(("recovered_at",),))
     assert alert.state is AlertState.FIRING
 
 
-def test_where_the_first_choice_says_nothing_the_second_one_counts() -> None:
+def test_the_second_path_is_used_if_the_first_has_no_value() -> None:
     choices = (("summary",), ("event", "name"))
     assert read(SAMPLE, title=choices).title == "Disk full"
     assert read({**SAMPLE, "summary": "Full"}, title=choices).title == "Full"
@@ -68,7 +68,7 @@ def test_where_the_first_choice_says_nothing_the_second_one_counts() -> None:
 
 
 @pytest.mark.spec("I9", "I18")
-def test_what_feeds_times_and_hosts_is_no_part_of_the_fingerprint() -> None:
+def test_mapped_times_and_hosts_are_no_part_of_the_fingerprint() -> None:
     chosen = {"end_time": (("recovered_at",),), "hosts": (("machines", 0, "fqdn"),)}
     later = {
         **SAMPLE,
@@ -89,7 +89,7 @@ def test_parse_warnings_name_the_key_that_was_read() -> None:
     assert alert.parse_warnings == ("event.end could not be read: “soon”, so it is ignored.",)
 
 
-def test_a_sample_shows_what_can_be_chosen() -> None:
+def test_a_sample_lists_its_values_with_paths() -> None:
     shown = {value.label: (value.json_type, value.example) for value in mapping.values_of(SAMPLE)}
     assert shown == {
         "event.name": ("string", "“Disk full”"),
@@ -108,7 +108,7 @@ def test_a_sample_shows_what_can_be_chosen() -> None:
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values))
-def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any]) -> None:
+def test_every_path_of_a_sample_leads_to_its_value(sample: dict[str, Any]) -> None:
     payload = read_object(posted(sample), nesting_limit=100)
     for value in mapping.values_of(payload):
         path = read_path(value.written)
@@ -120,14 +120,14 @@ def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any])
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values), field_values)
-def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value: Any) -> None:
+def test_any_path_in_any_payload_results_in_an_alert(payload: dict[str, Any], value: Any) -> None:
     body = read_object(posted({**payload, "a": [value]}), nesting_limit=100)
     for sample in mapping.values_of(body)[-20:]:
         for target in AlertField:
             read(dict(body), **{target.value: (sample.path,)})
 
 
-def test_a_mapping_is_kept_and_read_again() -> None:
+def test_a_mapping_is_stored_and_loaded() -> None:
     chosen = FieldMapping(
         {AlertField.TITLE: (("a.b", 0, "c"), ("d",)), AlertField.HOSTS: (("e",),)}
     )
@@ -152,12 +152,12 @@ def test_a_mapping_is_kept_and_read_again() -> None:
         {"title": [["a"] * 101]},
     ],
 )
-def test_what_is_no_mapping_is_refused(stored: Any) -> None:
+def test_invalid_mappings_are_rejected(stored: Any) -> None:
     with pytest.raises(InvalidError):
         mapping.read_mapping(stored)
 
 
 @pytest.mark.parametrize("text", ["", "a", "{", "[" * 100_000, '"a"', "[]", "[null]", "[[1]]"])
-def test_what_is_no_path_is_refused(text: str) -> None:
+def test_invalid_paths_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
         read_path(text)

@@ -31,7 +31,7 @@ from tests.support.wire.garbage import bounded
 
 
 @pytest.mark.spec("I12", "I13", "I14")
-def test_an_item_with_nothing_but_what_is_required() -> None:
+def test_an_item_with_only_required_attributes() -> None:
     assert read() == IncomingAlert(
         title="HighLatency",
         description=None,
@@ -69,7 +69,7 @@ def test_each_top_level_attribute_is_required_and_named(name: str) -> None:
 
 
 @pytest.mark.spec("I11")
-def test_all_missing_attributes_are_named_at_once() -> None:
+def test_all_missing_attributes_are_named() -> None:
     with pytest.raises(MissingAttributes) as refusal:
         prometheus.parse({"title": "not a webhook"}, now=NOW)
     assert refusal.value.names == (
@@ -100,14 +100,14 @@ def test_alerts_must_be_an_array(alerts: object) -> None:
 
 
 @pytest.mark.spec("I11")
-def test_no_items_at_all_are_refused() -> None:
+def test_a_webhook_without_items_is_rejected() -> None:
     with pytest.raises(NoValidItem, match="alerts is empty") as refusal:
         prometheus.parse(webhook(), now=NOW)
     assert refusal.value.refused == ()
 
 
 @pytest.mark.spec("I11")
-def test_each_item_is_an_alert_of_its_own() -> None:
+def test_each_item_is_a_separate_alert() -> None:
     body = webhook(item(), item(labels={"alertname": "DiskFull"}))
     alerts = prometheus.parse(body, now=NOW).alerts
     assert [(alert.title, alert.item_index) for alert in alerts] == [
@@ -117,7 +117,7 @@ def test_each_item_is_an_alert_of_its_own() -> None:
 
 
 @pytest.mark.spec("I12")
-def test_the_title_is_the_first_that_says_something() -> None:
+def test_the_title_is_the_first_non_blank_one() -> None:
     assert with_annotations(title="One", summary="Two").title == "One"
     assert with_annotations(title=" ", summary="Two").title == "Two"
     assert with_annotations(title=None, summary="").title == "HighLatency"
@@ -146,7 +146,7 @@ def test_the_title_is_the_first_that_says_something() -> None:
         ([], "it is not an object"),
     ],
 )
-def test_an_item_that_is_no_alert_does_not_sink_the_others(invalid: Any, reason: str) -> None:
+def test_an_invalid_item_does_not_affect_other_items(invalid: Any, reason: str) -> None:
     parsed = prometheus.parse(webhook(item(), invalid, item()), now=NOW)
     assert [alert.item_index for alert in parsed.alerts] == [0, 2]
     assert parsed.refused == (RefusedItem(item_index=1, reason=reason),)
@@ -197,7 +197,7 @@ def test_the_labels_of_the_table_are_read() -> None:
     assert alert.severity_reason == "reported as “Page”"
 
 
-def test_common_labels_tell_service_and_hosts() -> None:
+def test_service_and_hosts_are_read_from_common_labels() -> None:
     alert = with_labels(service="shop", instance="web-1:9100", host="web-1")
     assert (alert.service, alert.hosts) == ("shop", ("web-1:9100", "web-1"))
     assert with_labels(instance="web-1", host="web-1").hosts == ("web-1",)
@@ -230,7 +230,7 @@ def test_the_query_comes_from_the_generator_address(name: str) -> None:
         ({"g0.expr=": 1}, None),
     ],
 )
-def test_a_strange_generator_address_does_no_harm(url: object, query: str | None) -> None:
+def test_an_unusual_generator_url_is_harmless(url: object, query: str | None) -> None:
     assert read(generatorURL=url).query == query
 
 
@@ -244,7 +244,7 @@ def test_the_fingerprint_of_the_item_comes_first() -> None:
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("useless", [None, "", [], ["a"], {"a": 1}, True])
-def test_without_one_the_labels_keep_series_apart(useless: object) -> None:
+def test_without_a_fingerprint_the_labels_identify_the_alert(useless: object) -> None:
     one = read(fingerprint=useless, labels={"alertname": "Down", "instance": "a"})
     same = read(labels={"instance": "a", "alertname": "Down"}, startsAt="2026-11-20T00:00:00Z")
     other = read(labels={"alertname": "Down", "instance": "b"})
@@ -254,7 +254,7 @@ def test_without_one_the_labels_keep_series_apart(useless: object) -> None:
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("labels", [None, {}])
-def test_without_labels_the_title_is_all_there_is(labels: object) -> None:
+def test_without_labels_the_title_identifies_the_alert(labels: object) -> None:
     alert = read(labels=labels, annotations={"title": "Down"})
     assert alert.fingerprint == fingerprint.of("title", "Down")
     assert alert.fingerprint_source == "its title"
@@ -264,7 +264,7 @@ def test_without_labels_the_title_is_all_there_is(labels: object) -> None:
     ("sent", "count"),
     [(0, 0), (3, 3), (-1, 0), (2**40, 2**31 - 1), (True, 0), ("3", 0), (None, 0), ([], 0)],
 )
-def test_alerts_that_the_sender_left_out_are_counted(sent: object, count: int) -> None:
+def test_alerts_that_the_sender_omitted_are_counted(sent: object, count: int) -> None:
     parsed = prometheus.parse(webhook(item(), truncatedAlerts=sent), now=NOW)
     assert parsed.truncated_alerts == count
     assert len(parsed.parse_warnings) == bool(count)
@@ -323,7 +323,7 @@ def outcome(
 @pytest.mark.long
 @bounded(30)
 @given(st.lists(ITEMS | json_values, max_size=4), field_values)
-def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: Any) -> None:
+def test_any_value_in_any_attribute_is_parsed_or_rejected(items: list[Any], other: Any) -> None:
     body = webhook(*items, truncatedAlerts=other, version=other, commonLabels=other)
     received = read_object(posted(body), nesting_limit=100)
     alerts, refused = outcome(received)
@@ -338,7 +338,7 @@ def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: 
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.sampled_from(prometheus.REQUIRED), json_values))
-def test_any_top_level_value_is_read_or_refused(body: dict[str, Any]) -> None:
+def test_any_top_level_value_is_parsed_or_rejected(body: dict[str, Any]) -> None:
     received = read_object(posted(body), nesting_limit=100)
     with pytest.raises((MissingAttributes, NoValidItem)) as refusal:
         prometheus.parse(received, now=NOW)

@@ -25,7 +25,7 @@ def lines(branches: tuple[SampleNode, ...], indent: str = "") -> Iterator[str]:
 
 
 @pytest.mark.spec("H8")
-def test_each_field_is_where_the_sample_has_it_with_its_type() -> None:
+def test_the_tree_has_the_structure_and_types_of_the_sample() -> None:
     assert list(lines(tree_of(SAMPLE))) == [
         "labels: object 3 items",
         "  app.kind: string “mail”",
@@ -39,7 +39,7 @@ def test_each_field_is_where_the_sample_has_it_with_its_type() -> None:
     ]
 
 
-def test_of_a_large_sample_the_first_fields_are_shown() -> None:
+def test_the_tree_of_a_large_sample_has_only_the_first_fields() -> None:
     assert len(list(lines(tree_of({"many": list(range(9_000)), "last": 1})))) == MOST_BRANCHES
 
 

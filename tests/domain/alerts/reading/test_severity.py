@@ -6,7 +6,7 @@ from domain.alerts.reading.severity import GENERIC_WORDS, METRICS_WORDS, read_se
 
 @pytest.mark.spec("I6")
 @pytest.mark.parametrize("word", ["critical", "high", "medium", "low", "info", "unknown"])
-def test_a_generic_payload_knows_six_words_in_any_case(word: str) -> None:
+def test_the_generic_format_has_six_severities_in_any_case(word: str) -> None:
     for written in (word, word.upper(), word.title(), f" {word}\n"):
         assert read_severity(written, GENERIC_WORDS)[0] == word
 
@@ -30,7 +30,7 @@ def test_any_other_generic_severity_is_critical(written: object) -> None:
         ("info", "info s5 p5 debug information notice"),
     ],
 )
-def test_the_metrics_format_knows_the_words_of_the_table(severity: str, words: str) -> None:
+def test_the_metrics_format_maps_the_words_of_the_table(severity: str, words: str) -> None:
     for word in words.split():
         assert read_severity(word, METRICS_WORDS)[0] == severity
         assert read_severity(word.upper(), METRICS_WORDS)[0] == severity
@@ -53,7 +53,7 @@ def test_a_missing_severity_is_critical(missing: object) -> None:
     )
 
 
-def test_the_reason_says_which_word_was_read() -> None:
+def test_the_reason_contains_the_original_word() -> None:
     assert read_severity("page", METRICS_WORDS)[1] == "reported as “page”"
     assert read_severity("sev\x009", METRICS_WORDS)[1] == (
         "Unknown severity “sev\ufffd9”: treated as critical"

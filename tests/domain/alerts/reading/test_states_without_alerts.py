@@ -1,4 +1,4 @@
-"""Messages that are neither a problem nor its end: no data, tests, expiring certificates."""
+"""Messages that are neither a problem nor a recovery: no data, tests, expiring certificates."""
 
 import json
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ def read_like(name: str, payload: dict[str, Any]) -> ParsedBody:
     return HTTP.parse(payload, now=NOW, reading=READING, mapping=mapping)
 
 
-def test_a_rule_of_grafana_without_data_is_called_by_its_name() -> None:
+def test_an_alert_without_data_of_grafana_has_the_name_of_its_rule() -> None:
     labels = {"alertname": "DatasourceNoData", "rulename": "Load of db-1"}
     named = json.loads(webhook(item("x", labels=labels), item("y", labels={"alertname": "y"})))
     parsed = PROMETHEUS.parse(named, now=NOW, reading=READING)
@@ -49,7 +49,7 @@ def test_messages_of_uptime_kuma_without_a_heartbeat_do_not_stay_open() -> None:
     assert alert.ended_at is None
 
 
-def test_the_format_of_the_service_itself_can_resolve() -> None:
+def test_recognition_warns_if_a_format_never_resolves() -> None:
     own = HTTP.example_body(now=NOW)
     found = recognize(own, now=NOW, reading=READING)
     assert found.preview.never_resolves is None

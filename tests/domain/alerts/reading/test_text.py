@@ -18,7 +18,7 @@ from tests.domain.alerts.reading.strategies import field_values, json_values, po
 from tests.support.wire.garbage import bounded
 
 
-def test_a_text_that_fits_is_left_alone() -> None:
+def test_a_text_that_fits_is_unchanged() -> None:
     assert cut("a" * 200, 200) == "a" * 200
 
 
@@ -73,7 +73,7 @@ def test_pretty_json_can_be_stored_and_is_json(value: Any) -> None:
     json.loads(pretty)
 
 
-def test_pretty_json_looks_alike_with_and_without_what_the_fast_parser_refuses() -> None:
+def test_pretty_json_has_the_same_format_with_long_numbers() -> None:
     assert pretty_json({"b": [1, {}], "a": []}) == (
         '{\n  "b": [\n    1,\n    {}\n  ],\n  "a": []\n}'
     )
@@ -112,7 +112,7 @@ def test_hosts_are_single_lines(value: object, hosts: tuple[str, ...]) -> None:
         (["abcdefg", ""], ("abcdefg",)),
     ],
 )
-def test_hosts_beyond_the_room_are_cut_with_an_ellipsis(
+def test_hosts_beyond_the_limit_are_cut_with_an_ellipsis(
     value: object, hosts: tuple[str, ...]
 ) -> None:
     assert texts_within(value, 7) == hosts

@@ -1,4 +1,4 @@
-"""Lists that have both numbered pages and pages by key."""
+"""Lists with numbered pages and with keyset pagination."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -18,7 +18,7 @@ class Base(DeclarativeBase):
 
 
 class Thing(Base):
-    """A row with a name that others have as well."""
+    """A row with a name that other rows have as well."""
 
     __tablename__ = "things"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -26,7 +26,7 @@ class Thing(Base):
 
 
 class ThingQuery(PagedQuery):
-    """As the list of a resource asks it."""
+    """Query of the list of a resource."""
 
     order_by: Literal["id", "name"] = "name"
 
@@ -63,7 +63,7 @@ def test_numbered_pages_have_a_total_and_any_order(session: Session) -> None:
 
 
 @pytest.mark.parametrize(("sort", "expected"), [("asc", range(1, 8)), ("desc", range(7, 0, -1))])
-def test_pages_by_key_have_every_item_once(session: Session, sort: str, expected: range) -> None:
+def test_keyset_pages_contain_every_item_once(session: Session, sort: str, expected: range) -> None:
     items: list[int] = []
     cursor = ""
     for _ in range(3):
@@ -86,7 +86,7 @@ def test_pages_by_key_have_every_item_once(session: Session, sort: str, expected
         ({"order_by": "size"}, "order_by"),
     ],
 )
-def test_what_belongs_to_the_other_kind_is_refused(
+def test_parameters_of_the_other_pagination_are_rejected(
     session: Session, given: dict[str, str], field: str
 ) -> None:
     with pytest.raises(QueryError) as refused:

@@ -1,4 +1,4 @@
-"""Certificates of servers: good ones with their end, and the reasons why others are refused."""
+"""Server certificates: valid ones with their expiry, and the reasons of rejections."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def test_a_good_certificate_tells_its_hosts_and_its_end(tmp_path: Path) -> None:
+def test_a_valid_certificate_has_hosts_and_an_expiry(tmp_path: Path) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, host="*.people.example", days=90).read_bytes()
     found = check_server_certificate(pem, pem, now=now())
     assert found.covers("gate.People.example")
@@ -30,7 +30,7 @@ def test_a_good_certificate_tells_its_hosts_and_its_end(tmp_path: Path) -> None:
     assert "The TLS certificate expired on " in (found.expiry_warning(after) or "")
 
 
-def test_a_short_lived_certificate_is_announced_in_its_last_third(tmp_path: Path) -> None:
+def test_the_warning_for_a_short_certificate_starts_in_its_last_third(tmp_path: Path) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, begins=0, days=6).read_bytes()
     found = check_server_certificate(pem, pem, now=now() + timedelta(seconds=1))
     assert found.expiry_warning(now() + timedelta(days=3.9)) is None
@@ -41,7 +41,7 @@ def test_a_short_lived_certificate_is_announced_in_its_last_third(tmp_path: Path
     ("begins", "days", "reason"),
     [(-2, -1, "The certificate expired on 20"), (1, 2, "The certificate is not valid before 20")],
 )
-def test_a_certificate_is_good_for_its_time_alone(
+def test_certificates_outside_of_their_validity_are_rejected(
     tmp_path: Path, begins: int, days: int, reason: str
 ) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, begins=begins, days=days).read_bytes()
@@ -50,7 +50,7 @@ def test_a_certificate_is_good_for_its_time_alone(
 
 
 @pytest.mark.long
-def test_files_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> None:
+def test_unsuitable_files_are_rejected_with_a_reason(tmp_path: Path) -> None:
     good = write_certificate(tmp_path / "good.pem", KEY).read_bytes()
     weak = write_certificate(tmp_path / "weak.pem", rsa_key(1024)).read_bytes()
     huge = write_certificate(tmp_path / "huge.pem", rsa_key(8676)).read_bytes()

@@ -1,4 +1,4 @@
-"""Which step comes next and when, and what a dry run makes of it."""
+"""Order and times of escalation steps, for real and in a dry run."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ def plan(*minutes: int, repeats: int = 0, pause: int = 10) -> Plan:
 
 
 def taken(given_plan: Plan, end: int | None = None, *, reached: Sequence[bool] = ()) -> list[float]:
-    """Return after how many minutes the steps are taken; of those `reached`, whom they reach."""
+    """Return the minutes at which the steps are taken; `reached` lists whether they page a user."""
     answers = iter(reached)
     during = triggered_times(NOON, [], None if end is None else NOON + end * MINUTE)[0]
     steps = replay(
@@ -50,12 +50,12 @@ def test_a_round_begins_after_a_pause() -> None:
     assert taken(plan(2, repeats=1)) == [2, 14]
 
 
-def test_nothing_happens_after_the_alert_is_over() -> None:
+def test_no_step_is_taken_after_the_alert_has_ended() -> None:
     assert taken(plan(0, 5, repeats=2), 15) == [0, 5]
     assert taken(plan(1), 1) == []
 
 
-def test_a_step_that_reaches_nobody_is_followed_at_once() -> None:
+def test_the_next_step_follows_immediately_if_no_user_was_reached() -> None:
     assert taken(plan(0, 5, 15), reached=[False]) == [0, 0, 10]
     assert taken(plan(0, 5, 15), reached=[True, False]) == [0, 5, 5]
     assert taken(plan(0, 5, repeats=1), reached=[False] * 4) == [0, 0, 10, 10]
@@ -66,19 +66,17 @@ def test_a_late_step_moves_those_after_it() -> None:
     late = NOON + 60 * MINUTE
     following = after_step(given_plan, progress, now=late)
     assert next_due(given_plan, following) == late + 5 * MINUTE
-    # A second more or less is nothing.
+    # A difference of a second is ignored.
     following = after_step(given_plan, progress, now=NOON + MINUTE / 60)
     assert next_due(given_plan, following) == NOON + 5 * MINUTE
 
 
-def test_no_time_passes_while_it_is_held() -> None:
+def test_the_time_of_steps_stops_while_an_escalation_is_held() -> None:
     given_plan, progress = plan(0, 5), shifted(beginning(NOON), 30 * MINUTE)
     assert next_due(given_plan, progress) == NOON + 30 * MINUTE
 
 
-def test_a_round_that_reached_nobody_is_followed_soon_and_never_after_more_than_half_an_hour() -> (
-    None
-):
+def test_the_pause_after_an_unreached_round_is_at_most_half_an_hour() -> None:
     given_plan, progress = plan(0, pause=60), beginning(NOON)
     pauses = []
     for minutes in (0, 30, 60, 120, 6_000):
@@ -109,7 +107,7 @@ def at(minutes: int, status: str) -> StatusChange:
     return StatusChange(NOON + minutes * MINUTE, status)
 
 
-def test_an_alert_is_triggered_until_somebody_answers_and_again() -> None:
+def test_triggered_times_end_with_an_answer_and_start_again() -> None:
     changes = [at(5, "acknowledged"), at(6, "ignored"), at(9, "triggered")]
     found = triggered_times(NOON, changes, NOON + 20 * MINUTE)
     assert [tuple(each) for each in found] == [
@@ -117,5 +115,5 @@ def test_an_alert_is_triggered_until_somebody_answers_and_again() -> None:
         (NOON + 9 * MINUTE, NOON + 20 * MINUTE),
     ]
     assert triggered_times(NOON, [], None) == [(NOON, None)]
-    # An end that a sender gave before the alert was received.
+    # The sender reported an end before the alert was received.
     assert triggered_times(NOON, [], NOON - MINUTE) == [(NOON, NOON)]

@@ -1,4 +1,4 @@
-"""The tables of states are closed, and the documents show them."""
+"""The tables of states are complete, and the documents contain them."""
 
 from pathlib import Path
 
@@ -16,14 +16,14 @@ from domain.paging.notifications.states import (
 )
 
 
-def test_each_state_has_its_row_and_each_event_its_use() -> None:
+def test_each_state_has_a_row_and_each_event_is_used() -> None:
     assert set(MOVES) == set(State)
     assert set(PAGES) == set(PageState)
     assert set(MESSAGES) == set(MessageState)
     assert {event for moves in MOVES.values() for event in moves} == set(Event)
 
 
-def test_an_answer_ends_whatever_pages_or_has_paged() -> None:
+def test_an_answer_stops_all_states_that_page_or_have_paged() -> None:
     pages = {State.RUNNING, State.HELD, State.EXHAUSTED, State.UNANSWERED}
     waits = {State.UNPROCESSED, State.ACKNOWLEDGED, State.LAPSED, State.ESCALATED}
     assert set(moved_by(Event.ANSWERED, State.STOPPED)) == pages | waits
@@ -32,7 +32,7 @@ def test_an_answer_ends_whatever_pages_or_has_paged() -> None:
     assert set(moved_by(Event.SNOOZE, State.SNOOZED)) == set(State) - {State.SNOOZED}
 
 
-def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_nobody() -> None:
+def test_only_an_answer_or_the_last_step_ends_a_running_escalation() -> None:
     ends = {
         event
         for event, move in MOVES[State.RUNNING].items()
@@ -42,7 +42,7 @@ def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_no
     assert ends == {*answers, Event.ALL_TAKEN}
 
 
-def test_what_cannot_happen_is_an_error() -> None:
+def test_an_impossible_event_is_an_error() -> None:
     with pytest.raises(LookupError):
         after(State.STOPPED, Event.STEP_DUE)
 
@@ -54,6 +54,6 @@ def test_each_outcome_of_a_message_is_shown_as_a_state() -> None:
     assert shown_state(QUEUED_AGAIN, None) is MessageState.GIVEN_UP
 
 
-def test_the_document_shows_the_tables_of_the_code() -> None:
+def test_the_document_contains_the_tables_of_the_code() -> None:
     text = Path("docs/escalation-states.md").read_text(encoding="utf-8")
     assert with_tables(text) == text

@@ -1,4 +1,4 @@
-"""What the API of Grafana OnCall returns, as plans."""
+"""Import plans from exports of the Grafana OnCall API."""
 
 import json
 import re
@@ -31,10 +31,10 @@ def plan() -> ImportPlan:
     return read_grafana_oncall(read_documents(EXPORT), now=NOW)
 
 
-def test_users_that_take_a_turn_together_get_rotations_of_one_layer(plan: ImportPlan) -> None:
+def test_users_who_share_a_turn_get_rotations_in_the_same_layer(plan: ImportPlan) -> None:
     (schedule,) = plan.schedules
     first, second, office = schedule.rotations
-    # The second group begins: the index of the export.
+    # The second group of users begins, because of the start index in the export.
     assert (first.users, second.users) == (("U3", "U1"), ("U3", "U2"))
     assert first.layer == second.layer == 1
     assert first.cadence == Cadence(unit=Unit.WEEKS, every=1, at=time(9), weekdays=(0,))
@@ -43,7 +43,7 @@ def test_users_that_take_a_turn_together_get_rotations_of_one_layer(plan: Import
     assert office.restrictions == (
         Restriction(start=time(9), end=time(17), weekdays=(0, 1, 2, 3, 4)),
     )
-    # Shifts of weekdays change with the week, which begins on Sunday.
+    # Shifts on weekdays change with the week, which begins on Sunday.
     assert office.cadence.weekdays == (6,)
     assert office.starts_at == datetime(2026, 1, 4)  # noqa: DTZ001 - a wall time
     (override,) = schedule.overrides
@@ -51,7 +51,7 @@ def test_users_that_take_a_turn_together_get_rotations_of_one_layer(plan: Import
     assert override.ends_at - override.starts_at == timedelta(days=1)
 
 
-def test_a_chain_is_a_policy_with_the_waits_added_up(plan: ImportPlan) -> None:
+def test_a_chain_becomes_a_policy_with_cumulative_delays(plan: ImportPlan) -> None:
     chain, quiet = plan.policies
     assert [(each.after, each.users, each.schedules) for each in chain.steps] == [
         (timedelta(), (), ("S1",)),
@@ -62,7 +62,7 @@ def test_a_chain_is_a_policy_with_the_waits_added_up(plan: ImportPlan) -> None:
     assert quiet.steps == ()
 
 
-def test_users_that_were_notified_in_turn_take_turns() -> None:
+def test_users_who_are_notified_in_turn_become_a_round_robin() -> None:
     text = EXPORT.read_text(encoding="utf-8")
     changed = text.replace('"persons_to_notify"', '"persons_to_notify_next_each_time"')
     document = Document(name="export.json", value=json.loads(changed))
@@ -74,7 +74,7 @@ def test_users_that_were_notified_in_turn_take_turns() -> None:
     assert chain.notes == ()
 
 
-def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
+def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPlan) -> None:
     found = {(each.kind, each.name): each.reason for each in plan.left_out}
     assert "by month" in found["rotation", "Shop primary: First of the month"]
     assert "with gaps" in found["rotation", "Shop primary: Every other week"]
@@ -89,7 +89,7 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
     ]
 
 
-def test_lists_in_files_of_their_own_are_read_as_well() -> None:
+def test_lists_in_separate_files_are_imported() -> None:
     documents = [
         Document("users.json", [{"id": "U1", "username": "alice"}]),
         Document("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
@@ -99,7 +99,7 @@ def test_lists_in_files_of_their_own_are_read_as_well() -> None:
 
 
 class _OnCall(BaseHTTPRequestHandler):
-    """The API with pages of two entities; a page behind the last one is not found."""
+    """The API with pages of two objects; the page after the last one is not found."""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -112,7 +112,7 @@ class _OnCall(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"results": found}).encode())
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def shift(**given: Any) -> Mapping[str, Any]:
 
 
 def rotations_of(**given: Any) -> tuple[int, str]:
-    """Return how many rotations a shift gives, and why not."""
+    """Return the number of rotations for a shift, and the reasons of omissions."""
     schedule = {"id": "S1", "name": "s", "type": "calendar", "shifts": ["O1"]}
     value = {"schedules": [schedule], "on_call_shifts": [shift(**given)]}
     plan = read_grafana_oncall([Document("export.json", value)], now=NOW)
@@ -163,24 +163,26 @@ def rotations_of(**given: Any) -> tuple[int, str]:
         ({"start": "x"}, "unexpected format"),
     ],
 )
-def test_a_shift_that_has_no_counterpart_says_why(given: dict[str, Any], words: str) -> None:
+def test_a_shift_without_an_equivalent_is_listed_with_a_reason(
+    given: dict[str, Any], words: str
+) -> None:
     count, reasons = rotations_of(**given)
     assert count == 0
     assert words in reasons
 
 
-def test_an_ordinary_shift_is_taken_over() -> None:
+def test_an_ordinary_shift_is_imported() -> None:
     assert rotations_of() == (1, "")
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 1, {}, {"id": []}, {"id": "a", "shifts": "x"}])
-def test_strange_entities_are_left_out_and_never_fail(value: object) -> None:
+def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "on_call_shifts", "escalation_chains")
     others = ("escalation_policies", "integrations", "routes")
     everything = {kind: [value] for kind in (*kinds, *others)}
     read_grafana_oncall([Document("export.json", everything)], now=NOW)
 
 
-def test_something_else_is_no_export() -> None:
+def test_other_files_are_rejected() -> None:
     with pytest.raises(InvalidError, match="not an export of Grafana OnCall"):
         read_grafana_oncall([Document("a.json", {"data": []})], now=NOW)

@@ -1,4 +1,4 @@
-"""A project with alerts, and what holds their pages back."""
+"""A project with alerts, silences and maintenance windows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ YEAR = timedelta(days=365)
 
 @dataclass(frozen=True)
 class Quiet:
-    """The alerts of one project, and what is asked about them."""
+    """The alerts of a project, and questions about them."""
 
     gatebell: LiveGatebell
     endpoint: Endpoint
@@ -44,11 +44,11 @@ class Quiet:
         return iid
 
     def resolve(self, title: str = "Down") -> None:
-        """Send its end."""
+        """Send the recovery of an alert."""
         self.endpoint.accepted(title=title, fingerprint=title, end_time=now().isoformat())
 
     def set_status(self, iid: int, status: str) -> None:
-        """Change its status on behalf of Alice."""
+        """Change the status of an alert as Alice."""
         change = StatusChange(status=status, by=self.actor)
         with database_of(self.gatebell) as session:
             change_status(self.project_id, iid, change, session=session, now=now())
@@ -65,7 +65,7 @@ class Quiet:
             return create_silence(work_in(session, actor=actor), project, new)
 
     def configure(self, settings: FlapSettings) -> None:
-        """Store the settings of the project for flapping alerts."""
+        """Store the flap settings of the project."""
         with database_of(self.gatebell) as session:
             store_settings(self.project_id, settings, session=session)
 
@@ -77,7 +77,7 @@ class Quiet:
         return tuple(found.values())
 
     def muted(self, at: datetime | None = None) -> Mapping[int, Mute]:
-        """Return what holds pages back by the number of the alert."""
+        """Return the reasons why pages are held, by the number of the alert."""
         labels = self.labels()
         numbers = {each.alert_id: each.iid for each in labels}
         with database_of(self.gatebell) as session:

@@ -1,4 +1,4 @@
-"""Silences and windows that ended long ago are removed."""
+"""Pruning of old silences and maintenance windows."""
 
 from datetime import timedelta
 
@@ -38,7 +38,7 @@ def window(project_id: int, name: str, days_ago: int | None) -> MaintenanceWindo
     )
 
 
-def test_those_that_ended_more_than_a_year_ago_are_removed(session: Session) -> None:
+def test_silences_and_windows_are_removed_a_year_after_their_end(session: Session) -> None:
     project = store_project(session)
     for days_ago in (366, 364, 0):
         session.add(silence(project.id, str(days_ago), days_ago))

@@ -1,4 +1,4 @@
-"""When maintenance windows begin and end, also where clocks change."""
+"""Start and end of maintenance windows, also when clocks change."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
@@ -40,7 +40,7 @@ def test_a_weekly_window_keeps_its_local_time_when_clocks_change() -> None:
 
 def test_an_hour_that_occurs_twice_is_covered_both_times() -> None:
     times = window("2026-10-24T02:00", 1, "FREQ=DAILY")
-    # On the 25th, from 02:00 in summer time to 03:00 in winter time.
+    # On the 25th, it lasts from 02:00 in summer time to 03:00 in winter time.
     assert shown(times, LONG_AGO, 3) == ["24.00:00-01:00", "25.00:00-02:00", "26.01:00-02:00"]
 
 
@@ -55,7 +55,7 @@ def test_the_night_of_the_change_is_an_hour_longer() -> None:
     assert found.ends_at.astimezone(BERLIN).hour == 6
 
 
-def test_one_that_takes_place_now_is_found_until_it_ends() -> None:
+def test_a_current_window_is_found_until_it_ends() -> None:
     times = window("2026-12-06T23:00", 4, "FREQ=WEEKLY;BYDAY=SU", "UTC")
     begin = datetime(2026, 12, 13, 23, tzinfo=UTC)
     assert times.at(begin - timedelta(seconds=1)) is None
@@ -88,7 +88,7 @@ def test_the_first_and_last_moment_are_known() -> None:
         (window("2026-12-01T00:00", 25, "FREQ=WEEKLY;BYDAY=SA,SU"), "duration"),
     ],
 )
-def test_times_out_of_range_and_windows_without_an_end_are_refused(
+def test_times_out_of_range_and_windows_without_an_end_are_rejected(
     times: WindowTimes, field: str
 ) -> None:
     with pytest.raises(InvalidError) as refused:
@@ -96,7 +96,7 @@ def test_times_out_of_range_and_windows_without_an_end_are_refused(
     assert refused.value.field == field
 
 
-def test_a_window_that_never_takes_place_is_refused() -> None:
+def test_a_window_that_never_occurs_is_rejected() -> None:
     with pytest.raises(InvalidError, match="never occurs"):
         _ = window("2026-12-10T02:00", 2, "FREQ=DAILY;UNTIL=20261201").first_starts_at
 
@@ -131,7 +131,7 @@ def test_occurrences_are_in_order_and_at_their_local_time(
         assert each.starts_at < each.ends_at
         assert each.starts_at < following.starts_at
         local = each.starts_at.astimezone(place)
-        # Within the hour that does not exist, it is later by the change.
+        # A start in the hour that does not exist is later by the clock change.
         exists = local.replace(tzinfo=None) - local.replace(tzinfo=None).replace(
             hour=start.hour, minute=start.minute
         )

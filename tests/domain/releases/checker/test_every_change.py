@@ -1,4 +1,4 @@
-"""Every change of the schedule is found where it breaks something, and nowhere near by."""
+"""Every change of the schedule is found in breaking code, and not in similar code."""
 
 from dataclasses import fields
 
@@ -29,16 +29,16 @@ def _found(example: Example) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("example", BREAKS, ids=lambda each: f"{each.change} {each.name}")
-def test_what_breaks_is_found_at_its_line(example: Example) -> None:
+def test_breaking_code_is_found_at_its_line(example: Example) -> None:
     assert _found(example) == [(example.change, line) for line in example.lines]
 
 
 @pytest.mark.parametrize("example", MISSES, ids=lambda each: f"{each.change} {each.name}")
-def test_what_is_alike_is_not_found(example: Example) -> None:
+def test_similar_code_is_not_found(example: Example) -> None:
     assert _found(example) == []
 
 
-def test_the_rates_are_those_of_an_instance_that_sets_no_others() -> None:
+def test_the_rates_are_the_default_settings() -> None:
     usual = {field.name: field.default for field in fields(Settings)}
     for path, (count, window) in RATES.items():
         minutes = int(window.total_seconds() // 60)
@@ -47,6 +47,6 @@ def test_the_rates_are_those_of_an_instance_that_sets_no_others() -> None:
 
 
 @pytest.mark.spec("M2")
-def test_there_is_an_example_of_every_change() -> None:
+def test_every_change_has_an_example() -> None:
     assert {each.change for each in BREAKS} == {each.id for each in SCHEDULE}
     assert {each.change for each in MISSES} <= {each.id for each in SCHEDULE}
