@@ -75,7 +75,7 @@ def test_each_family_is_limited_from_release_18_0_on(limited: Callable[..., Flas
 
 
 def test_an_explicit_rate_overrides_the_rate_of_any_release(
-    limited: Callable[..., FlaskClient]
+    limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(release="16.0", project_api_rate_limit="2/day", api_rate_limit="")
     answers = [ask(client, "PROJECT") for _ in range(3)]
@@ -117,7 +117,7 @@ def test_anonymous_requests_are_limited_by_address_with_a_separate_rate_for_proj
 
 
 def test_the_headers_show_the_limit_with_fewer_remaining_requests(
-    limited: Callable[..., FlaskClient]
+    limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(api_rate_limit="3/day", user_api_rate_limit="2/day")
     token = token_of(client, "alice")
