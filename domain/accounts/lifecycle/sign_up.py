@@ -69,8 +69,8 @@ def send_link(work: Work, email: str) -> None:
     """
     address = checked_email(email)
     if not show_policy(work).admits(address):
-        message = "You cannot sign up with an email address of this domain."
-        raise InvalidError(message, field="email")
+        sentence = "You cannot sign up with an email address of this domain."
+        raise InvalidError(sentence, field="email")
     session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
     from_address = limits.address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)

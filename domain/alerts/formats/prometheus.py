@@ -365,7 +365,10 @@ class Prometheus(Format):
         Tool(
             name="Prometheus or vmalert",
             marks="labels.alertname startsAt endsAt",
-            hint="Enter the URL without .json as an Alertmanager. The path /api/v2/alerts is appended.",
+            hint=(
+                "Enter the URL without .json as an Alertmanager. "
+                "The path /api/v2/alerts is appended."
+            ),
         ),
     )
     guides = (

@@ -4,9 +4,8 @@ Run `python -m domain.paging.escalations.document`.
 """
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from domain.paging.escalations.state import MOVES
 from domain.paging.notifications.states import MESSAGES, PAGES
@@ -36,7 +35,7 @@ def tables() -> str:
     return "\n".join(f"## {title}\n\n{_HEAD}{''.join(rows)}" for title, rows in parts)
 
 
-def _rows(moves: Mapping[StrEnum, Mapping[StrEnum, _Move]] | Mapping) -> Iterator[str]:  # type: ignore[type-arg]
+def _rows(moves: Mapping[Any, Mapping[Any, _Move]]) -> Iterator[str]:
     for state, events in moves.items():
         for event, move in events.items():
             yield f"| {_words(state)} | {event} | {_words(move.to)} | {move.what} |\n"

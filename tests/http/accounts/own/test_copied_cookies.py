@@ -1,4 +1,4 @@
-"""Tests that copied cookies end when users change their credentials, while their own browser stays."""
+"""Copied cookies end when users change their credentials; their own browser stays signed in."""
 
 from collections.abc import Callable
 
