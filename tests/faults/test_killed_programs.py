@@ -135,7 +135,7 @@ def workers_of(supervisor: "subprocess.Popen[bytes]") -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("the supervisor is killed, and started again")
+@pytest.mark.fault("the supervisor is killed and started again")
 def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     live: LiveGatebell,
 ) -> None:

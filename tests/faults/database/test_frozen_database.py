@@ -72,7 +72,7 @@ def test_nobody_waits_for_a_frozen_postgres(
 
 
 @pytest.mark.long
-@pytest.mark.fault("somebody locks a table for 2 s")
+@pytest.mark.fault("a table is locked for 2 s")
 def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
     live: LiveGatebell,
 ) -> None:
