@@ -90,7 +90,8 @@ def _try_out(options: Options) -> int:
         _texts(report)
     failed = [each for each in outcomes if not any(sample.rate for sample in each.samples)]
     for each in failed:
-        sys.stderr.write(f"{each.work.label}, {each.name}: {each.reason or 'no right answer'}\n")
+        reason = each.reason or "no correct response"
+        sys.stderr.write(f"{each.work.label}, {each.name}: {reason}\n")
     return 1 if failed else 0
 
 
@@ -98,7 +99,7 @@ def _doubts_beforehand(options: Options) -> list[str]:
     busy = wait_for_calm(0 if options.anyway else _PATIENCE_SECONDS)
     if busy <= BUSY:
         return []
-    return [f"{busy:.2f} processors were at work before anything was measured (at most {BUSY:g})."]
+    return [f"Other programs used {busy:.2f} processors before the run (limit: {BUSY:g})."]
 
 
 def _doubts_afterwards(outcomes: Sequence[Outcome]) -> list[str]:
@@ -112,8 +113,8 @@ def _doubts_afterwards(outcomes: Sequence[Outcome]) -> list[str]:
     if spread <= _SPREAD:
         return []
     doubt = (
-        f"The runs of the {EMPTY_VIEW}, which should be alike, lie {spread:.0%} apart"
-        f" (at most {_SPREAD:.0%})."
+        f"The rates of the {EMPTY_VIEW}, which should be equal, differ by {spread:.0%}"
+        f" (limit: {_SPREAD:.0%})."
     )
     return [doubt]
 
@@ -144,7 +145,7 @@ def _write(report: Report) -> None:
     texts = _texts(report)
     for suffix, text in texts.items():
         (RESULTS / f"comparison.{suffix}").write_text(text, encoding="utf-8")
-    sys.stdout.write(f"\n{texts['md']}\nAlso in {RESULTS}.\n")
+    sys.stdout.write(f"\n{texts['md']}\nThe results are also in {RESULTS}.\n")
 
 
 def _texts(report: Report) -> Mapping[str, str]:
@@ -157,8 +158,8 @@ def _refuse(doubts: Sequence[str]) -> int:
     for doubt in doubts:
         sys.stderr.write(f"{doubt}\n")
     sys.stderr.write(
-        "Nothing was measured: the figures could not be trusted. Let the machine do nothing else,"
-        " or say --anyway to see them with a warning.\n"
+        "Nothing was measured, because the results would not be reliable. Stop other programs, or"
+        " use --anyway to measure with a warning.\n"
     )
     return _TOO_BUSY
 

@@ -28,7 +28,7 @@ _LEAD_SECONDS = 0.2
 #: Idle time in seconds after which a connection is opened again, because servers close idle ones.
 _IDLE_SECONDS = 2.0
 #: Reason for the failure of a request without a response.
-BROKEN = "no answer"
+BROKEN = "no response"
 
 
 def open_connection(url: str, *, timeout: float = ANSWER_SECONDS) -> HTTPConnection:
@@ -150,7 +150,7 @@ class _Connections:
             text = answer.read().decode(errors="replace")
         except (OSError, HTTPException) as error:
             connection.close()  # the next request opens it again
-            return f"{BROKEN}: {type(error).__name__}"
+            return f"{BROKEN} ({type(error).__name__})"
         self._open[place] = connection, monotonic()
         return request.judge(answer.status, text)
 

@@ -26,7 +26,7 @@ from bench.workloads import COMPARED, Work
 from tests.support.database.postgres import Postgres
 
 ON_POSTGRES = "Gatebell, Postgres"
-MUCH_STORED = "Gatebell, much stored"
+MUCH_STORED = "Gatebell, large database"
 ON_SQLITE = "Gatebell, SQLite"
 #: Name of the baseline of all figures: an empty view with gunicorn's own gevent worker.
 EMPTY_VIEW = "empty Flask view"

@@ -27,7 +27,7 @@ class RunningPostgres:
         """Id of the parent of all its processes."""
         pid = self.server.get_pid()
         if pid is None:
-            raise CannotMeasureError("Postgres does not run")
+            raise CannotMeasureError("Postgres is not running")
         return pid
 
     def kill(self) -> None:

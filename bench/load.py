@@ -28,7 +28,7 @@ def find_wrk() -> str:
     """
     found = shutil.which("wrk")
     if found is None:
-        raise SystemExit("wrk is missing; on Debian and Ubuntu it comes with: apt install wrk")
+        raise SystemExit("wrk is not installed. Debian and Ubuntu have it: apt install wrk")
     return found
 
 
@@ -78,7 +78,7 @@ class Target:
             if not shot.is_right(answer.status, text):
                 raise CannotMeasureError(f"{shot.method} {shot.path}: {answer.status} {text[:300]}")
         except (OSError, HTTPException) as error:
-            raise CannotMeasureError(f"no answer: {error!r}") from error
+            raise CannotMeasureError(f"no response: {error!r}") from error
         finally:
             connection.close()
 
@@ -129,7 +129,7 @@ class Target:
 def _sample(loaded: dict[str, Any]) -> Sample:
     errors = loaded["wrong"] + loaded["broken"]
     if not loaded["right"] + errors:
-        raise NoAnswerError("no answer came within the run: give it more seconds")
+        raise NoAnswerError("no response within the run; try a longer run")
     return Sample(
         rate=loaded["right"] / loaded["seconds"],
         p50=loaded["p50"],

@@ -87,10 +87,9 @@ def busy_processors(seconds: float = _LOOK_SECONDS) -> float:
 def noise(busy: float) -> str:
     """Return a sentence on how busy the machine was before a run."""
     if busy <= BUSY:
-        return "Before the run, the machine had nothing else to do."
+        return "Before the run, the machine was idle."
     return (
-        f"Before the run, {busy:.1f} processors were at work with other things: the machine is"
-        " noisy, and only ratios say something."
+        f"Before the run, other programs used {busy:.1f} processors, so only ratios are meaningful."
     )
 
 
@@ -99,13 +98,13 @@ def priorities() -> str:
     try:
         enabled = Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip()
     except OSError:  # a system without autogroups
-        return "Priorities count among all processes."
+        return "Process priorities apply to all processes."
     if enabled == "1":
         return (
-            "The kernel gave each session an equal share (`sched_autogroup_enabled`), so"
-            " the low priority of some does not count against Postgres."
+            "The kernel gave each session an equal share of the processors"
+            " (`sched_autogroup_enabled`), so low priorities had no effect on Postgres."
         )
-    return "Priorities count among all processes (`sched_autogroup_enabled` is 0)."
+    return "Process priorities apply to all processes (`sched_autogroup_enabled` is 0)."
 
 
 @dataclass(frozen=True)

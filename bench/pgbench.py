@@ -192,7 +192,7 @@ def _latencies(directory: Path) -> Sequence[float]:
 
 def _sample(latencies: Sequence[float], seconds: int) -> Sample:
     if not latencies:
-        raise CannotMeasureError("pgbench came to no end of a transaction")
+        raise CannotMeasureError("pgbench completed no transaction")
 
     def share(part: float) -> float:
         return latencies[min(len(latencies) - 1, int(len(latencies) * part))]

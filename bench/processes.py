@@ -66,7 +66,7 @@ class Program:
             if self._process.poll() is not None or monotonic() > deadline:
                 self.__exit__()
                 said = self._log.read_text(encoding="utf-8", errors="replace")[-800:]
-                raise CannotMeasureError(f"it does not start: {said}")
+                raise CannotMeasureError(f"the program did not start: {said}")
             sleep(0.1)
         return self
 
@@ -85,7 +85,7 @@ class Program:
     def pid(self) -> int:
         """Id of the started process."""
         if self._process is None:
-            raise CannotMeasureError("it is not running")
+            raise CannotMeasureError("the program is not running")
         return self._process.pid
 
 

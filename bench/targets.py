@@ -96,7 +96,7 @@ def _ratio(work: Work, name: str, factor: float, outcomes: Outcomes) -> Verdict:
     if ratio is None or mine is None or theirs is None:
         return Verdict(target=target)
     spoilt = mine.errors + theirs.errors
-    measured = str(ratio) + (f", with {spoilt} errors" if spoilt else "")
+    measured = str(ratio) + (f", with {spoilt} failures" if spoilt else "")
     is_met = ratio.median >= factor and not mine.errors
     return Verdict(target=target, measured=measured, is_met=is_met)
 
@@ -106,7 +106,7 @@ def _paged(outcomes: Outcomes) -> Iterator[Verdict]:
     if quiet and paged and quiet.rate and paged.samples:
         ratio = paged.rate / quiet.rate
         yield Verdict(
-            target=f"{Work.PAGED.label}: at least {_PAGED_RATE:g} {TIMES} one that does not",
+            target=f"{Work.PAGED.label}: at least {_PAGED_RATE:g} {TIMES} other projects",
             measured=f"{ratio:.2f} {TIMES}",
             is_met=ratio >= _PAGED_RATE and not paged.errors,
         )
@@ -131,7 +131,10 @@ def _histories(outcomes: Outcomes) -> Iterator[Verdict]:
         little, much = outcomes.get((work, ON_POSTGRES)), outcomes.get((work, MUCH_STORED))
         if ratio := ratio_of(much, little):
             yield Verdict(
-                target=f"{work.label}, much stored: at least {_FLAT_RATE:g} {TIMES} little stored",
+                target=(
+                    f"{work.label}, large database: at least {_FLAT_RATE:g} {TIMES} a small"
+                    " database"
+                ),
                 measured=str(ratio),
                 is_met=ratio.median >= _FLAT_RATE,
             )
@@ -140,8 +143,8 @@ def _histories(outcomes: Outcomes) -> Iterator[Verdict]:
 def _large(mine: Outcome | None) -> tuple[Verdict, ...]:
     if mine is None:
         return ()
-    duration = "One webhook of 5,000 alerts: less than a second"
-    memory = f"Webhooks of 5,000 alerts: a worker grows by {_FLAT_MIB:g} MiB at most"
+    duration = "A webhook of 5,000 alerts: less than a second"
+    memory = f"Webhooks of 5,000 alerts: a worker grows by at most {_FLAT_MIB:g} MiB"
     if not mine.samples:
         return Verdict(target=duration), Verdict(target=memory)
     grown = mine.memory_after - mine.memory_before
@@ -166,9 +169,9 @@ def _soak(soaked: Soak | None) -> Iterator[Verdict]:
         yield Verdict(
             target=(
                 f"After {soaked.minutes} minutes of load: less than {_MOST_MIB:g} MiB,"
-                f" and no more than {_STEADY_MIB:g} MiB above what it was when warm"
+                f" and at most {_STEADY_MIB:g} MiB more than after the warm-up"
             ),
-            measured=f"{size}, {soaked.errors} errors",
+            measured=f"{size}, {soaked.errors} failures",
             is_met=(
                 soaked.memory[-1] < _MOST_MIB and soaked.growth <= _STEADY_MIB and not soaked.errors
             ),
@@ -176,7 +179,7 @@ def _soak(soaked: Soak | None) -> Iterator[Verdict]:
 
 
 def _start(ours: Contender) -> Verdict:
-    target = f"From the command to the first answer: less than {_START_SECONDS:g} s"
+    target = f"From the command to the first response: less than {_START_SECONDS:g} s"
     took = ours.start_seconds
     if took is None:
         return Verdict(target=target)

@@ -47,12 +47,17 @@ class Costs:
 def main() -> None:
     """Measure the selected parts and print the results."""
     parser = ArgumentParser(
-        prog="python -m bench.costs.cost", description="Measure what things cost."
+        prog="python -m bench.costs.cost",
+        description="Measure the costs of requests, connections and stored objects.",
     )
-    only = f"with commas: {', '.join(_PARTS)}"
+    only = f"comma-separated parts: {', '.join(_PARTS)}"
     parser.add_argument("--only", type=_parts, default=_PARTS, help=only)
-    parser.add_argument("--requests", type=positive, default=500, help="of each kind (500)")
-    parser.add_argument("--things", type=positive, default=20_000, help="of each kind (20000)")
+    parser.add_argument(
+        "--requests", type=positive, default=500, help="number of requests of each kind (500)"
+    )
+    parser.add_argument(
+        "--things", type=positive, default=20_000, help="number of objects of each kind (20000)"
+    )
     given = parser.parse_args()
     with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-cost-") as name:
         costs = _measured(given.only, (given.requests, given.things), postgres, Path(name))
@@ -61,13 +66,13 @@ def main() -> None:
     (_RESULTS / "cost.md").write_text(f"{markdown}\n", encoding="utf-8")
     figures = json.dumps(asdict(costs), indent=2, ensure_ascii=False)
     (_RESULTS / "cost.json").write_text(figures, encoding="utf-8")
-    say(f"\n{markdown}\nAlso in {_RESULTS}.")
+    say(f"\n{markdown}\nThe results are also in {_RESULTS}.")
 
 
 def _parts(text: str) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in text.split(","))
     if not set(parts) <= set(_PARTS):
-        raise ArgumentTypeError(f"there are {', '.join(_PARTS)}")
+        raise ArgumentTypeError(f"choose from {', '.join(_PARTS)}")
     return parts
 
 
@@ -92,7 +97,7 @@ def _measured(
 
 
 def _head(costs: Costs) -> Iterator[str]:
-    yield "# What things cost"
+    yield "# Costs"
     yield ""
     yield f"{system_clock():%Y-%m-%d %H:%M} UTC."
     yield ""
@@ -104,11 +109,14 @@ def _head(costs: Costs) -> Iterator[str]:
 def _requests(costs: Costs) -> Iterator[str]:
     if not costs.requests or costs.sizes is None:
         return
-    yield "## A request"
+    yield "## Requests"
     yield ""
-    yield "Milliseconds of a processor; one request after the other over one connection."
+    yield (
+        "Processor time in milliseconds. The requests were sent one after the other over one"
+        " connection."
+    )
     yield ""
-    yield "| request | web process | Postgres | waits for Postgres | log of changes |"
+    yield "| request | web process | Postgres | waits for Postgres | WAL |"
     yield "|---|--:|--:|--:|--:|"
     for each in costs.requests:
         yield (
@@ -118,8 +126,8 @@ def _requests(costs: Costs) -> Iterator[str]:
     sizes = costs.sizes
     yield ""
     yield (
-        f"In memory afterwards: a web process {sizes.web:.0f} MiB, a worker {sizes.worker:.0f} MiB,"
-        f" a connection of Postgres {sizes.connection:.0f} MiB; what is shared is shared out."
+        f"Memory afterwards (PSS): {sizes.web:.0f} MiB for a web process, {sizes.worker:.0f} MiB"
+        f" for a worker, and {sizes.connection:.0f} MiB for a connection of Postgres."
     )
     yield ""
 
@@ -129,7 +137,7 @@ def _connections(costs: Costs) -> Iterator[str]:
         return
     yield "## Connections to Postgres"
     yield ""
-    yield "| web processes | pool of each | counted | at most |"
+    yield "| web processes | pool size | open | maximum |"
     yield "|--:|--:|---|--:|"
     for each in costs.connections:
         found = ", ".join(f"{count} {name}" for name, count in sorted(each.found.items()))
@@ -141,15 +149,16 @@ def _connections(costs: Costs) -> Iterator[str]:
 def _storage(costs: Costs) -> Iterator[str]:
     if not costs.storage:
         return
-    yield "## Stored things"
+    yield "## Storage"
     yield ""
     yield (
-        f"{costs.storage[0].things:,} of each; the body of a single alert has {body_size()} bytes."
-        " Bytes for each of them; the last two columns are GiB for a million."
+        f"Bytes for each object. {costs.storage[0].things:,} objects of each kind were stored. The"
+        f" body of a single alert has {body_size()} bytes. The last two columns show GiB for a"
+        " million objects."
     )
     yield ""
     yield (
-        "| what | table | indexes | log of changes | SQLite file | Postgres, a million |"
+        "| object | tables | indexes | WAL | SQLite file | Postgres, a million |"
         " SQLite, a million |"
     )
     yield "|---|--:|--:|--:|--:|--:|--:|"

@@ -104,8 +104,8 @@ class Weight:
 
 
 HEAD = (
-    "| page | first visit, KiB | requests | again, KiB | requests | HTML, KiB | elements "
-    "| first paint, ms | again, ms | server, ms | in health checks |\n"
+    "| page | first visit, KiB | requests | second visit, KiB | requests | HTML, KiB | elements "
+    "| first paint, ms | second visit, ms | server, ms | server ÷ health check |\n"
     "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
@@ -116,7 +116,7 @@ def main() -> None:
     settings = read_settings(environment)
     memory = prepare(settings, say=_say)
     with running(settings, environment):
-        _say(f"Processors at work before: {wait_for_calm(_PATIENCE_SECONDS):.2f}")
+        _say(f"Busy processors before the run: {wait_for_calm(_PATIENCE_SECONDS):.2f}")
         _say(HEAD)
         for weight in weigh(settings, memory, MAIN_PAGES):
             _say(weight.row())

@@ -160,25 +160,29 @@ def main() -> None:
 def _options() -> Namespace:
     parser = ArgumentParser(
         prog="python -m bench.costs.pairs",
-        description="Measure the processor time of requests before and after, in pairs.",
+        description="Compare the processor time of requests before and after a change, in pairs.",
     )
-    checkout = "a commit, or the folder of a checkout"
+    checkout = "commit, or folder of a checkout"
     parser.add_argument("--before", required=True, help=checkout)
-    parser.add_argument("--after", default=str(ROOT), help=f"{checkout} (this one)")
-    python = "a Python that has the packages (that of the folder's .venv, or this one)"
+    parser.add_argument("--after", default=str(ROOT), help=f"{checkout} (default: this checkout)")
+    python = "Python with the packages (default: from the folder's .venv, or the running Python)"
     parser.add_argument("--python-before", help=python)
     parser.add_argument("--python-after", help=python)
     names = ", ".join(Work)
     parser.add_argument(
-        "--only", type=works, default=_WORKS, help=f"kinds of requests, with commas: {names}"
+        "--only", type=works, default=_WORKS, help=f"comma-separated kinds of requests: {names}"
     )
-    parser.add_argument("--pairs", type=positive, default=9, help="of each kind (9)")
-    parser.add_argument("--requests", type=positive, default=300, help="of a burst (300)")
+    parser.add_argument(
+        "--pairs", type=positive, default=9, help="number of pairs of each kind of request (9)"
+    )
+    parser.add_argument(
+        "--requests", type=positive, default=300, help="number of requests in a burst (300)"
+    )
     parser.add_argument(
         "--by-request",
         action="store_true",
-        help="alternate after each request, and count only Postgres' connections: steadiest for"
-        " the web processes on a busy machine",
+        help="alternate after each request, and count only the connections of Postgres; on a busy"
+        " machine, this varies least for the web processes",
     )
     parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres")
     return parser.parse_args()
@@ -235,7 +239,7 @@ def _served(
         text=True,
     ) as process:
         if process.stdin is None or process.stdout is None:
-            raise CannotMeasureError("it has no standard streams")
+            raise CannotMeasureError("the process has no standard streams")
         process.stdin.write(f"{json.dumps(order)}\n")
         process.stdin.flush()
         if not (line := process.stdout.readline()):
@@ -260,10 +264,11 @@ def _shot(described: Mapping[str, Any]) -> Shot:
 
 def _measure(before: Side, after: Side, given: Namespace) -> None:
     say(
-        f"\n{given.pairs} pairs of bursts of {given.requests} requests; µs of a processor for each."
+        f"\n{given.pairs} pairs of bursts of {given.requests} requests. Values are microseconds of"
+        " processor time per request."
     )
-    say("Ratios are medians of the pairs, with the lowest and the highest.\n")
-    say("| request | web | | ratio | Postgres | | ratio | ratio of both |")
+    say("Ratios are medians of the pairs, with the lowest and the highest ratio in brackets.\n")
+    say("| request | web before | after | ratio | Postgres before | after | ratio | total ratio |")
     say("|---|--:|--:|---|--:|--:|---|---|")
     for work in given.only:
         for _ in range(_WARM_BURSTS):

@@ -113,7 +113,7 @@ def _authorize(client: FlaskClient, seed: Seed) -> None:
 
 def _require(status: int, wanted: int) -> None:
     if status != wanted:
-        message = f"The request was answered with {status}."
+        message = f"The response has status {status} instead of {wanted}."
         raise RuntimeError(message)
 
 

@@ -118,8 +118,8 @@ def _pairs(instance: _Instance, count: int) -> None:
 
 
 KINDS: Sequence[_Kind] = (
-    _Kind("a new alert of its own webhook", _new_alerts),
-    _Kind("one more report of an open alert", _reports),
+    _Kind("a new alert in a webhook of its own", _new_alerts),
+    _Kind("another report of an open alert", _reports),
     _Kind(f"a new alert in a webhook of {METRICS_ALERTS}", _webhooks, METRICS_ALERTS),
     _Kind("a pair of tokens with its authorization", _pairs),
 )

@@ -270,13 +270,13 @@ def as_markdown(account: Account) -> Iterator[str]:
     """Yield the result as lines of Markdown."""
     p50, p95, p99, longest = account.latencies
     yield (
-        f"{account.sent:,} alerts, {account.rate:g} per second for {account.seconds:g} s; intakes"
-        f" that took turns: {account.intakes}."
+        f"Alerts sent: {account.sent:,} ({account.rate:g} per second for {account.seconds:g} s)."
+        f" Intakes that were used in turn: {account.intakes}."
     )
     yield ""
     yield (
-        "| acknowledged | stored | lost | doubled | not acknowledged | stored all the same"
-        " | p50 ms | p95 ms | p99 ms | longest ms |"
+        "| acknowledged | stored | lost | duplicated | failed requests | stored despite failure"
+        " | p50 ms | p95 ms | p99 ms | max ms |"
     )
     yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     yield (
@@ -287,12 +287,12 @@ def as_markdown(account: Account) -> Iterator[str]:
     yield ""
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(account.failed.items()))
     if reasons:
-        yield f"Not acknowledged: {reasons}."
+        yield f"Failed requests by reason: {reasons}."
         yield ""
     if account.faults:
         yield (
-            "| killed | at | started again after"
-            " | longest time without an acknowledgement until the next kill |"
+            "| killed | at | restarted after"
+            " | longest gap between acknowledgements until the next kill |"
         )
         yield "|---|--:|--:|--:|"
         for fault in account.faults:

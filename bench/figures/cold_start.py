@@ -61,7 +61,8 @@ def measure_cold_starts(
         start = ColdStart(
             database=database, is_filled=is_filled, seconds=seconds, computed=computed
         )
-        sys.stdout.write(f"  {database}, filled: {is_filled}: {start.median:.1f} s\n")
+        kind = "filled" if is_filled else "empty"
+        sys.stdout.write(f"  {database}, {kind}: {start.median:.1f} s\n")
         yield start
 
 
@@ -85,7 +86,7 @@ def _start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[floa
     try:
         while _status(live.url, path, headers) != HTTPStatus.OK:
             if monotonic() - began > _PATIENCE_SECONDS:
-                raise CannotMeasureError(f"{path} is not answered")
+                raise CannotMeasureError(f"no correct response from {path}")
         return monotonic() - began, processor_seconds(live.pid)
     finally:
         live.stop()

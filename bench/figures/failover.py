@@ -87,7 +87,7 @@ def measure_failovers(directory: Path, times: int) -> Sequence[Failover]:
     for number in range(times):
         with primary_with_standby(None) as (primary, standby):
             found.append(_fail_over(directory / f"failover-{number}", primary, standby))
-        sys.stdout.write(f"  tokens after {found[-1].tokens:.1f} s\n")
+        sys.stdout.write(f"  token checks after {found[-1].tokens:.1f} s\n")
     return found
 
 
@@ -140,6 +140,6 @@ def _wait_for(visitor: _Visitor, killed: float) -> float:
     deadline = monotonic() + _PATIENCE_SECONDS
     while (at := visitor.first_after(killed)) is None:
         if monotonic() > deadline:
-            raise CannotMeasureError(f"{visitor.path} is not answered again")
+            raise CannotMeasureError(f"no correct response from {visitor.path} after the failover")
         sleep(_PAUSE_SECONDS)
     return at

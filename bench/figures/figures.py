@@ -52,7 +52,9 @@ def measure_figures(options: Options) -> int:
     is_calm_enough = options.once or options.anyway
     busy = wait_for_calm(0 if is_calm_enough else _PATIENCE_SECONDS)
     if busy > BUSY and not is_calm_enough:
-        sys.stderr.write(f"{busy:.2f} processors are at work. Say --anyway to measure anyway.\n")
+        sys.stderr.write(
+            f"Other programs use {busy:.2f} processors. Use --anyway to measure anyway.\n"
+        )
         return _TOO_BUSY
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-figures-")))

@@ -211,7 +211,7 @@ def _measure(target: Target, work: Work, seconds: int) -> Sample:
     for times in _TRIED:
         with suppress(NoAnswerError):
             return target.measure(next_run(seconds * work.stretch * times))
-    raise CannotMeasureError(f"{work.label}: no answer")
+    raise CannotMeasureError(f"{work.label}: no response")
 
 
 def _settle(place: Place) -> None:
@@ -228,7 +228,7 @@ def check_rows(rows: Sequence[Row]) -> None:
     """Raise CannotMeasureError if a kind of request had no correct response."""
     for row in rows:
         if not any(sample.right for sample in row.samples):
-            raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no right answer")
+            raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no correct response")
 
 
 def _say(line: str) -> None:

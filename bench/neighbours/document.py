@@ -9,36 +9,37 @@ from bench.samples import Sample
 from bench.workloads import Work
 
 _INTRODUCTION = """\
-# Neighbours
+# Noisy neighbors
 
-What ordinary requests take while others keep the service busy. `make bench-neighbours` writes this
-page: eight connections, each with a pause of 20 ms after each answer, check tokens (four) and send
-new alerts (the other four), alone and beside each neighbour in turn. Limits per address and account
-are lifted, because all load comes from one machine: the neighbours here are as bad as if there were
-many of them.
+This page shows the latency of ordinary requests while other clients keep the service busy.
+`make bench-neighbours` generates it. Four connections check tokens, and four send new alerts. Each
+connection pauses for 20 ms after each response. They are measured without and with each neighbor in
+turn. Rate limits per address and account are raised, because all load comes from one machine. Each
+neighbor therefore causes as much load as many clients.
 
 {machine}
 
-Times are in milliseconds: medians of the rounds, and in brackets the lowest and the highest round.
-*p99* is what one request of a hundred exceeds; *ratio* is its median beside the neighbour divided
-by that alone. The goal is at most {goal:g}; a ratio above it is **bold**. *Errors* are answers
-other than the right one, and connections that broke. The first row of each table has no neighbour:
-it shows how far two equal runs lie apart on this machine.
+Latencies are in milliseconds. They are medians of the rounds, with the lowest and the highest round
+in brackets. *Ratio* is the p99 with the neighbor divided by the p99 without it. The goal is at most
+{goal:g}; a higher ratio is **bold**. *Failures* are wrong responses and broken connections. The
+first row of each table has no neighbor, and shows how much equal runs differ on this machine.
 """
-_LABELS = {Work.TOKEN_INFO: "Token info", Work.INTAKE: "A new alert"}
-_HEAD = ("neighbour", "p50 alone", "p50 beside", "p99 alone", "p99 beside", "ratio", "errors")
+_LABELS = {Work.TOKEN_INFO: "Token checks", Work.INTAKE: "New alerts"}
+_HEAD = ("neighbor", "p50 without", "p50 with", "p99 without", "p99 with", "ratio", "failures")
 _ABOUT_ANSWERS = """
-What the neighbours themselves were answered in all rounds, by status (`left` is a download
-that did not come to its end before the round did):
+The neighbors received these responses in all rounds, by status. A download is `incomplete` if it
+had not finished at the end of the round:
 
 """
 _ABOUT_STILLNESS = """
-## A database that stands still
+## Frozen database
 
-Four clients each send alerts, check tokens and request `/healthz`, twenty milliseconds after each
-answer. *Served* and *refused* are answers that came meanwhile; a refusal is 503 with `Retry-After`.
-*Back* is the time from the return of the database to the first right answer to a request that was
-sent afterwards, and *errors* are wrong answers after that moment, in two seconds.
+The database is frozen for some seconds. Meanwhile, four clients send new alerts, four check tokens,
+and four request `/healthz`, with a pause of 20 ms after each response. *Served* and *rejected*
+count the responses during this time; requests are rejected with 503 and `Retry-After`. *Recovery*
+is the time from the return of the database to the first correct response to a later request.
+*Failures* are wrong responses and broken connections after the return of the database, until two
+seconds after the last recovery.
 
 """
 
@@ -59,11 +60,11 @@ def _machine(found: Neighbourhood) -> str:
     machine, sizes = found.machine, found.sizes
     return (
         f"Measured on {found.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} processors,"
-        f" which service, database and all clients share; {machine.kernel}, Python"
+        f" which the service, the database and all clients share; {machine.kernel}, Python"
         f" {machine.python}, Postgres {machine.postgres}. {noise(found.busy)} {priorities()}"
-        f" {found.rounds} rounds of {found.seconds} s each;"
-        f" {sizes.stored_alerts:,} alerts stored, a repository of {sizes.repository_mib} MiB,"
-        f" {sizes.people:,} people who are paged by e-mail."
+        f" Rounds: {found.rounds} of {found.seconds} s each. Data: {sizes.stored_alerts:,} alerts,"
+        f" a repository of {sizes.repository_mib} MiB, and {sizes.people:,} users who are paged by"
+        " email."
     )
 
 
@@ -99,10 +100,10 @@ def _spread(samples: Sequence[Sample]) -> str:
 
 
 def _stillness(found: Sequence[Stillness]) -> Iterator[str]:
-    head = ("database", "asked for", "served", "refused", "longest wait", "back", "errors")
+    head = ("database", "request", "served", "rejected", "longest wait", "recovery", "failures")
     rows = (
         (
-            f"{one.database}: {one.how} for {one.seconds:g} s",
+            f"{one.database}, {one.how} for {one.seconds:g} s",
             each.what,
             f"{each.served:,}",
             f"{each.refused:,}",
@@ -117,7 +118,7 @@ def _stillness(found: Sequence[Stillness]) -> Iterator[str]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    words = 1 if head[0] == "neighbour" else 2
+    words = 1 if head[0] == "neighbor" else 2
     yield f"| {' | '.join(head)} |\n"
     yield f"|{'|'.join(['---'] * words + ['--:'] * (len(head) - words))}|\n"
     for row in rows:

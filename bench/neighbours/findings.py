@@ -48,7 +48,7 @@ class Finding:
         return (
             f"p50 {median(self.alone, p50):>7.1f} →{median(self.beside, p50):>8.1f}  "
             f"p99 {median(self.alone, p99):>7.1f} →{median(self.beside, p99):>8.1f} ms  "
-            f"ratio {self.ratio:>5.1f}  {self.errors} errors  {dict(self.answers)}"
+            f"ratio {self.ratio:>5.1f}  {self.errors} failures  {dict(self.answers)}"
         )
 
 

@@ -56,7 +56,7 @@ class _Moments:
 
 def stand_still(place: Place, seconds: float) -> Stillness:
     """Freeze the database for `seconds` seconds while clients send requests."""
-    how = "Postgres is stopped (SIGSTOP)" if place.postgres else "another program holds the lock"
+    how = "stopped (SIGSTOP)" if place.postgres else "locked by another program"
     result = Stillness(database=place.database, how=how, seconds=seconds)
     end, moments = Event(), _Moments()
     threads = []
@@ -114,9 +114,9 @@ def _asked(place: Place) -> dict[str, Callable[[int], int]]:
         return place.ask("POST", place.endpoint.path, headers, sent)
 
     return {
-        "a new alert": alert,
-        "token info": lambda _: place.ask("GET", "/oauth/token/info", bearer),
-        "a page without the database": lambda _: place.ask("GET", "/healthz", {}),
+        "new alert": alert,
+        "token check": lambda _: place.ask("GET", "/oauth/token/info", bearer),
+        "`/healthz` (needs no database)": lambda _: place.ask("GET", "/healthz", {}),
     }
 
 

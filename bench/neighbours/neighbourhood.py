@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = as_markdown(neighbourhood)
     if options.is_full:
         DOCUMENT.write_text(text, encoding="utf-8")
-        _say(f"written to {DOCUMENT}")
+        _say(f"The document is in {DOCUMENT}.")
     else:
         _say(text)
     return 0 if neighbourhood.is_whole else 1
@@ -171,18 +171,21 @@ def _keep(samples: Mapping[Work, Sample], kept: Mapping[Work, list[Sample]]) -> 
 def _read_options(arguments: Sequence[str] | None) -> Options:
     parser = ArgumentParser(
         prog="python -m bench.neighbours.neighbourhood",
-        description="Measure what ordinary connections get while others are at work.",
+        description="Measure ordinary requests while noisy neighbors are active.",
     )
-    parser.add_argument("--only", type=_names, default=_NAMES, help=", ".join(_NAMES))
-    parser.add_argument("--no-sqlite", action="store_true", help="measure on Postgres alone")
-    parser.add_argument("--no-postgres", action="store_true", help="measure on SQLite alone")
-    parser.add_argument("--rounds", type=positive, default=3, help="runs of each (3)")
-    parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
+    only = f"comma-separated neighbors: {', '.join(_NAMES)}"
+    parser.add_argument("--only", type=_names, default=_NAMES, help=only)
+    parser.add_argument("--no-sqlite", action="store_true", help="measure only on Postgres")
+    parser.add_argument("--no-postgres", action="store_true", help="measure only on SQLite")
+    parser.add_argument("--rounds", type=positive, default=3, help="number of rounds (3)")
+    parser.add_argument("--seconds", type=positive, default=4, help="seconds of each run (4)")
     parser.add_argument(
-        "--people", type=positive, default=FULL.people, help="how many are paged (10000)"
+        "--people", type=positive, default=FULL.people, help="number of paged users (10000)"
     )
     parser.add_argument(
-        "--once", action="store_true", help="everything once, small and for a second: no figures"
+        "--once",
+        action="store_true",
+        help="run everything once for a second with little data, to check that it works",
     )
     given = parser.parse_args(arguments)
     left_out = {"postgres": given.no_postgres, "sqlite": given.no_sqlite}
@@ -201,7 +204,7 @@ def _read_options(arguments: Sequence[str] | None) -> Options:
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if unknown := set(names) - set(_NAMES):
-        raise ArgumentTypeError(f"{', '.join(unknown)}; there are {', '.join(_NAMES)}")
+        raise ArgumentTypeError(f"unknown: {', '.join(unknown)}; choose from {', '.join(_NAMES)}")
     return names
 
 

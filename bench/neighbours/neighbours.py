@@ -112,7 +112,7 @@ def _downloaded(place: Place, request: bytes, end: Event) -> str:
         while not end.is_set():
             if not client.recv_into(room):
                 return first.partition(b" ")[2][:3].decode("ascii", errors="replace")
-    return "left"
+    return "incomplete"
 
 
 def large_alerts(place: Place) -> AbstractContextManager[Answers]:
@@ -226,14 +226,14 @@ def nobody(place: Place) -> Iterator[Answers]:
 
 #: Neighbors by their command-line names, with descriptions.
 NEIGHBOURS: Mapping[str, tuple[str, AtWork]] = {
-    "nobody": ("nobody: how far equal runs lie apart", nobody),
-    "slow": (f"{_SLOW_CLIENTS} clients that send a byte a second", slow_clients),
-    "passwords": ("six people who sign in again and again", password_storm),
+    "nobody": ("none (difference between equal runs)", nobody),
+    "slow": (f"{_SLOW_CLIENTS} clients that send one byte per second", slow_clients),
+    "passwords": ("six users who sign in repeatedly", password_storm),
     "clones": ("four clones of a large repository", clones),
     "large-alerts": ("two senders of alerts of 4 MB", large_alerts),
     "large-webhooks": ("a sender of webhooks of 4 MB", large_webhooks),
-    "searches": ("four people who search in alerts", searches),
-    "exports": ("two people who export all alerts", exports),
-    "release-checks": ("three checks of 5 MB of source", release_checks),
-    PAGES: ("a page to many people", pages),
+    "searches": ("four users who search alerts", searches),
+    "exports": ("two users who export all alerts", exports),
+    "release-checks": ("three release checks of 5 MB of source code", release_checks),
+    PAGES: ("alerts that page many users", pages),
 }

@@ -33,13 +33,13 @@ def chart(outcomes: Outcomes, works: Sequence[Work]) -> str:
     size = f'width="{_WIDTH}" height="{top}" viewBox="0 0 {_WIDTH} {top}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n'
-        "<title>Requests a second, work by work</title>\n"
+        "<title>Requests per second, by kind of request</title>\n"
         f"<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
     )
 
 
 def _panel(work: Work, shown: Sequence[Outcome], top: int) -> Iterator[str]:
-    title = f"{work.label}, requests a second"
+    title = f"{work.label}, requests per second"
     yield f'<text class="title" x="0" y="{top + 13}">{escape(title)}</text>'
     most = max(each.rate for each in shown) or 1.0
     for number, each in enumerate(shown):

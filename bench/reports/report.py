@@ -38,17 +38,18 @@ def as_markdown(report: Report) -> str:
 
 def _head(report: Report) -> Iterator[str]:
     options = report.options
-    yield "# Gatebell, the floors and its peers"
+    yield "# Gatebell compared with baselines and peers"
     yield ""
     for doubt in report.doubts:
-        yield f"**Not to be trusted:** {doubt}"
+        yield f"**Not reliable:** {doubt}"
         yield ""
     yield (
         f"{report.moment:%Y-%m-%d %H:%M} UTC. {options.rounds} interleaved rounds of"
-        f" {options.seconds} s, {CONNECTIONS} connections kept alive; medians, and ratios within a"
-        f" round with their spread. Each server has"
-        f" {WORKERS} processes, the peers in Python with {THREADS} threads. Everything, the client"
-        " too, is on one machine: trust ratios, not rates."
+        f" {options.seconds} s over {CONNECTIONS} keep-alive connections. Rates and latencies are"
+        " medians. Ratios are medians of the ratios within a round, with the lowest and the highest"
+        f" ratio in brackets. Each server has {WORKERS} processes, and the processes of peers in"
+        f" Python have {THREADS} threads. All servers and the load generator share one machine, so"
+        " ratios are more reliable than rates."
     )
     yield ""
     for name, text in report.machine.lines():
@@ -56,14 +57,14 @@ def _head(report: Report) -> Iterator[str]:
     for name, reason in report.missing.items():
         yield f"- Could not be measured: {name}. {_in_line(reason)}"
     yield ""
-    yield "![Requests a second](comparison.svg)"
+    yield "![Requests per second](comparison.svg)"
     yield ""
 
 
 def _targets(report: Report) -> Iterator[str]:
     yield "## Targets"
     yield ""
-    yield "| target | measured | |"
+    yield "| target | measured | result |"
     yield "|---|---|---|"
     for verdict in report.verdicts:
         if verdict.measured:
@@ -80,8 +81,8 @@ def _works(report: Report) -> Iterator[str]:
         yield f"## {work.label}"
         yield ""
         yield (
-            "| | requests/s | of the empty view | Gatebell is | p50 ms | p95 ms | p99 ms | errors"
-            " | answers | memory MiB |"
+            "| server | requests/s | ratio to the empty view | ratio of Gatebell to it | p50 ms"
+            " | p95 ms | p99 ms | failures | responses | memory MiB |"
         )
         yield "|---|--:|--:|--:|--:|--:|--:|--:|---|---|"
         for (of_work, _name), outcome in report.outcomes.items():
@@ -89,7 +90,7 @@ def _works(report: Report) -> Iterator[str]:
                 yield _row(outcome, report.outcomes)
         yield ""
         if work.alerts > 1:
-            yield f"A request has {work.alerts:,} alerts."
+            yield f"Each request contains {work.alerts:,} alerts."
             yield ""
 
 
@@ -113,7 +114,7 @@ def _row(outcome: Outcome, outcomes: Outcomes) -> str:
 
 def _answers(outcome: Outcome) -> str:
     seen = [f"{status}: {times:,}" for status, times in outcome.statuses.items() if times]
-    return ", ".join((*seen, *([f"but: {_in_line(outcome.reason)}"] if outcome.reason else [])))
+    return ", ".join((*seen, *([f"problem: {_in_line(outcome.reason)}"] if outcome.reason else [])))
 
 
 def _times(one: Outcome | None, other: Outcome | None) -> str:

@@ -167,7 +167,7 @@ class Wanted:
 def push(git: GitClient, project: str, work: Path) -> None:
     """Push a repository, and exit if that fails."""
     if git.start("-C", str(work), "push", "--quiet", git.url(project), "main").wait() != 0:
-        sys.exit("the push failed")
+        sys.exit("The push failed.")
 
 
 def large_files(git: GitClient, mebibytes: int) -> Path:
@@ -187,7 +187,7 @@ def _many_objects(git: GitClient, count: int) -> Path:
     with stream.open("rb") as file:
         importing = git.start("-C", str(work), "fast-import", "--quiet", stdin=file)
         if importing.wait() != 0:
-            sys.exit("the import failed")
+            sys.exit("The import failed.")
     stream.unlink()
     return work
 
@@ -249,7 +249,7 @@ class Parts:
             running = [_clone(there, self.project, number) for number in range(count)]
             failed = sum(each.wait() != 0 for each in running)
         if failed:
-            sys.exit(f"{failed} clones failed")
+            sys.exit(f"{failed} clones failed.")
 
     def ignore_answers(self, count: int, commit: str) -> None:
         """Request the whole repository `count` times without reading the responses."""
@@ -260,23 +260,23 @@ class Parts:
 
 
 def _measure(parts: Parts, wanted: Wanted) -> Iterator[str]:
-    yield parts.timed("nothing else", lambda: sleep(_QUIET_SECONDS))
+    yield parts.timed("none", lambda: sleep(_QUIET_SECONDS))
     make = partial(large_files, parts.git, wanted.mebibytes)
     work = (partial(_many_objects, parts.git, wanted.objects) if wanted.objects else make)()
     pushing = partial(push, parts.git, parts.project, work)
     yield parts.timed(f"a push of {wanted.label}", pushing)
-    yield from _measure_clones(parts, wanted, "at once")
+    yield from _measure_clones(parts, wanted, "")
     if wanted.objects:
         packing = partial(_pack, parts.live)
-        yield parts.timed("upkeep", packing)
-        yield from _measure_clones(parts, wanted, "at once, after upkeep")
+        yield parts.timed("maintenance", packing)
+        yield from _measure_clones(parts, wanted, ", after maintenance")
     ignore = partial(parts.ignore_answers, _UNREADING, parts.git.head(work))
     yield parts.timed(f"{_UNREADING} clients that do not read", ignore)
 
 
 def _measure_clones(parts: Parts, wanted: Wanted, how: str) -> Iterator[str]:
     for count in filter(None, (wanted.clones, wanted.more)):
-        yield parts.timed(f"{count} clones {how}", partial(parts.clone_all, count))
+        yield parts.timed(f"{count} concurrent clones{how}", partial(parts.clone_all, count))
 
 
 def _pack(live: LiveGatebell) -> None:
@@ -302,10 +302,16 @@ def _line(name: str, seen: Seen, seconds: float) -> str:
 
 def _options() -> Wanted:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--mebibytes", type=int, default=500)
-    parser.add_argument("--objects", type=int, default=0)
-    parser.add_argument("--clones", type=int, default=8)
-    parser.add_argument("--more", type=int, default=16)
+    parser.add_argument(
+        "--mebibytes", type=int, default=500, help="size of the repository in MiB (500)"
+    )
+    parser.add_argument(
+        "--objects", type=int, default=0, help="number of small files, instead of --mebibytes"
+    )
+    parser.add_argument("--clones", type=int, default=8, help="number of concurrent clones (8)")
+    parser.add_argument(
+        "--more", type=int, default=16, help="number of clones in a second round (16); 0 skips it"
+    )
     return Wanted(**vars(parser.parse_args()))
 
 
@@ -325,8 +331,8 @@ def main() -> None:
             )
             watch = Watch(live, _access_token(live, owner))
             sys.stdout.write(
-                "| meanwhile | took | checks | wrong | median | p99 | longest"
-                " | web processes | Git's children |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+                "| load | duration | checks | failures | p50 | p99 | max"
+                " | web processes | Git processes |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
             )
             with watch.watching():
                 parts = Parts(live=live, watch=watch, git=git, project=project)

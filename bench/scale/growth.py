@@ -33,7 +33,7 @@ _PAGES = {
     "page of a search": "/acme/large/-/alerts?status=all&search=4711",
     "page of a search for a common word": "/acme/large/-/alerts?status=all&search=disk",
     "page of an alert": "/acme/large/-/alerts/{newest}",
-    "page of a project, with its counts": "/acme/large",
+    "page of a project": "/acme/large",
     "page of incidents": "/acme/large/-/incidents",
     "page of open alerts of all projects": "/-/alerts",
     "home page": "/",
@@ -93,7 +93,7 @@ class _Client:
             "repeated alert": lambda: self._ask(
                 "POST", self._database.intake, intake, generic_alert("Repeated")
             ),
-            "list by the API": lambda: self._get(
+            "API list of alerts": lambda: self._get(
                 "/api/v4/projects/acme%2Flarge/alert_management_alerts",
                 {"PRIVATE-TOKEN": self._database.token},
             ),

@@ -67,52 +67,54 @@ def document(measured: Measured) -> str:
 
 _HEAD = """# Scale
 
-What lists, look-ups and periodic jobs do in a large database. `make bench-large` fills a Postgres
-of its own and writes this page; with `BENCH_ARGS="--alerts 100000"` it takes minutes. What follows
-from the figures is in [capacity](../capacity.md#many-millions).
+This page shows how lists, lookups and periodic jobs perform in a large database. `make bench-large`
+fills a separate Postgres and generates this page. With `BENCH_ARGS="--alerts 100000"`, it takes
+minutes. [Capacity](../capacity.md#many-millions) describes the consequences of the results.
 
-This run: {alerts:,} alerts, {deliveries:,} deliveries and as many occurrences, {users:,} users,
-{tokens:,} tokens, {projects:,} projects: one has most alerts, one pages, the others have a few
-each. Postgres 18 was filled in {fill:.0f} s, and its indexes were made in {index:.0f} s, on
-{machine}. {noise}
+The database of this run has {alerts:,} alerts, {deliveries:,} deliveries, the same number of
+occurrences, {users:,} users, {tokens:,} tokens and {projects:,} projects. One project has most of
+the alerts, one pages users, and each of the others has a few alerts. Filling Postgres 18 took
+{fill:.0f} s, and creating its indexes took {index:.0f} s, on {machine}. {noise}
 
-*Never analyzed* is a database without statistics, as after a restore: Postgres knows how many rows
-there are, and nothing about them. *Analyzed* is the same after `{analyzing}`.
+*Never analyzed* is a database without statistics, as after a restore: Postgres knows the number of
+rows, but not their values. *Analyzed* is the same database after `{analyzing}`.
 """
 _GROWTH = """## Growth
 
-The median of {times} requests over HTTP by one client to one web process, by turns to each
-database, in milliseconds, and the rate with {most:,} alerts as a part of that with {few:,} (the
-goal is 0.90).
+The table shows the median time of {times} requests in milliseconds. One client sends them over HTTP
+to one web process for each database, alternating between the databases. *Rate* is the rate with
+{most:,} alerts divided by the rate with {few:,} alerts. The goal is 0.90.
 """
 _LISTS = """## Lists and pages
 
-Every address of the service that answers GET, as an administrator who owns the large project, with
-each parameter that the description of the API or the page itself offers: {asked:,} requests to
-{addresses} addresses, in one process, so the time is that of the service and of Postgres together.
-{quick} addresses took at most {goal:.0f} ms and read at most {rows:,} rows, however they were
-asked (at most {ways} ways each, and none after a minute; Postgres ends a statement
-after a minute). Of the others, this is the slowest way of asking:
+The benchmark requests every URL of the service with GET, as an administrator who owns the large
+project. It uses each parameter that the API description or the page itself offers: {asked:,}
+requests to {addresses} URLs. The service runs in the process of the benchmark, so the times include
+the service and Postgres. Each URL is requested in at most {ways} variants, without further variants
+after a minute. Postgres also cancels statements after a minute.
 
-| request | analyzed, ms | never, ms | rows read | in Postgres, ms | by |
+{quick} URLs took at most {goal:.0f} ms and read at most {rows:,} rows in all variants. The table
+shows the slowest variant of each other URL. The last two columns describe its slowest statement.
+
+| request | analyzed, ms | never analyzed, ms | rows read | statement, ms | scans and sorts |
 |---|--:|--:|--:|--:|---|"""
 _JOBS = """## Periodic jobs
 
-One turn of each when nothing is due, which is what it costs every minute or every ten, and its slow
-statements.
+The table shows one run of each job when nothing is due, and its slow statements. The jobs run every
+minute or every ten minutes.
 
-| job | analyzed, ms | never, ms | rows read | by |
+| job | analyzed, ms | never analyzed, ms | rows read | scans and sorts |
 |---|--:|--:|--:|---|"""
 _TABLES = """## Sizes
 
 These are the sizes after a bulk load. [Capacity](../capacity.md#disk) has the sizes of rows that
 are stored one by one.
 
-| table | rows | MiB for a million | with indexes |
+| table | rows | MiB per million rows | with indexes |
 |---|--:|--:|--:|"""
 _UNUSED = """
-No request of this run used these indexes, which uphold no rule. Those of foreign keys are for
-deleting, the others for jobs that had nothing to do:
+No request of this run used the following indexes, which are not unique. Indexes of foreign keys are
+needed for deletions, and the other indexes for jobs that had nothing to do:
 """
 
 
@@ -144,7 +146,7 @@ def _growth(measured: Measured) -> Iterator[str]:
 
 def growth_table(measured: Measured) -> Iterator[str]:
     """Yield the lines of the comparison table."""
-    found = {"never": measured.growth_before, "analyzed": measured.growth_after}
+    found = {"never analyzed": measured.growth_before, "analyzed": measured.growth_after}
     numbers = " | ".join(f"{each:,}" for each in measured.compared)
     heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
     yield f"| request | {' | '.join(heads)} |"
@@ -225,7 +227,7 @@ def _table_sizes(database: LargeDatabase) -> Iterator[str]:
 
 def _index_sizes(database: LargeDatabase) -> Iterator[str]:
     yield from (
-        "| index | MiB for a million rows of its table | scans in this run |",
+        "| index | MiB per million rows of its table | scans in this run |",
         "|---|--:|--:|",
     )
     with connected(database.url) as connection:

@@ -48,7 +48,7 @@ def main() -> None:
         measure_sqlite(asked)
     else:
         measure_postgres(asked)
-    say(f"{asked.output} is written")
+    say(f"The document is in {asked.output}.")
 
 
 def measure_postgres(asked: Namespace) -> None:
@@ -192,18 +192,30 @@ def _sizes(alerts: int) -> Sizes:
 
 def _arguments() -> Namespace:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of Postgres")
+    parser.add_argument("--sqlite", action="store_true", help="use SQLite instead of Postgres")
     parser.add_argument(
-        "--alerts", type=int, help="10,000,000, on SQLite 1,000,000; other tables follow"
+        "--alerts",
+        type=int,
+        help="number of alerts, which determines the size of other tables (10000000; 1000000 on"
+        " SQLite)",
     )
-    parser.add_argument("--times", type=int, default=TIMES, help="how often requests are compared")
     parser.add_argument(
-        "--larger", type=Path, help="keep there a larger one, whose requests are compared instead"
+        "--times", type=int, default=TIMES, help=f"requests of each kind to compare ({TIMES})"
     )
-    parser.add_argument("--larger-alerts", type=int, default=10_000_000, help="its size")
-    parser.add_argument("--ways", type=int, default=MOST_WAYS, help="how each list is asked for")
-    parser.add_argument("--directory", type=Path, help="keep the databases there")
-    parser.add_argument("--output", type=Path, default=_DOCUMENT)
+    parser.add_argument(
+        "--larger", type=Path, help="directory of a larger database, to compare requests with"
+    )
+    parser.add_argument(
+        "--larger-alerts",
+        type=int,
+        default=10_000_000,
+        help="number of alerts in the larger database (10000000)",
+    )
+    parser.add_argument(
+        "--ways", type=int, default=MOST_WAYS, help=f"maximum variants of each URL ({MOST_WAYS})"
+    )
+    parser.add_argument("--directory", type=Path, help="directory in which databases are kept")
+    parser.add_argument("--output", type=Path, default=_DOCUMENT, help="file of the document")
     asked = parser.parse_args(sys.argv[1:])
     asked.alerts = asked.alerts or (1_000_000 if asked.sqlite else 10_000_000)
     return asked

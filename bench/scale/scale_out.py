@@ -67,23 +67,23 @@ def read_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
     """Parse the command line."""
     parser = ArgumentParser(
         prog="python -m bench.scale.scale_out",
-        description="Measure one host against several that share a database.",
+        description="Compare one host with several hosts that share a database.",
     )
     names = ", ".join(_POSSIBLE)
-    only = f"kinds of work, with commas: {names}"
+    only = f"comma-separated kinds of requests: {names}"
     parser.add_argument("--only", type=works, default=_WORKS, dest="works", help=only)
-    parser.add_argument("--rounds", type=positive, default=5, help="runs of each (5)")
-    parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
-    parser.add_argument("--hosts", type=positive, default=2, help="how many hosts (2)")
-    parser.add_argument("--pin", action="store_true", help="keep each host on one core")
+    parser.add_argument("--rounds", type=positive, default=5, help="number of rounds (5)")
+    parser.add_argument("--seconds", type=positive, default=4, help="seconds of each run (4)")
+    parser.add_argument("--hosts", type=positive, default=2, help="number of hosts (2)")
+    parser.add_argument("--pin", action="store_true", help="pin each host to one core")
     parser.add_argument(
-        "--anyway", action="store_true", help="report, with a warning, on a busy machine too"
+        "--anyway", action="store_true", help="measure with a warning if the machine is busy"
     )
     options = ScaleOptions(**vars(parser.parse_args(arguments)))
     if not 2 <= options.hosts <= CONNECTIONS:  # noqa: PLR2004 - one is what they are compared with
-        parser.error(f"--hosts: from 2 to {CONNECTIONS}")
+        parser.error(f"--hosts: must be from 2 to {CONNECTIONS}")
     if not set(options.works) <= set(_POSSIBLE):
-        parser.error(f"--only: of {names}")
+        parser.error(f"--only: choose from {names}")
     return options
 
 
@@ -95,9 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     find_wrk()
     with _opened_field(options) as field:
         busy = wait_for_calm(0 if options.anyway else _PATIENCE_SECONDS)
-        doubts = [f"{busy:.2f} processors were at work beforehand."] if busy > BUSY else []
+        doubts = [f"Other programs used {busy:.2f} processors before."] if busy > BUSY else []
         if doubts and not options.anyway:
-            sys.stderr.write(f"{doubts[0]} Say --anyway to measure with a warning.\n")
+            sys.stderr.write(f"{doubts[0]} Use --anyway to measure with a warning.\n")
             return _TOO_BUSY
         findings = tuple(_findings(field.arrangements, options))
         report = _report(field, options, findings, (*doubts, *_doubts_afterwards(findings)))
@@ -147,7 +147,7 @@ def _findings(arrangements: Sequence[Arrangement], options: ScaleOptions) -> Ite
 def _doubts_afterwards(findings: Sequence[Finding]) -> Iterator[str]:
     taken = max(each.spent[OTHERS] for each in findings)
     if taken > BUSY:
-        yield f"Other programs took {taken:.2f} cores meanwhile."
+        yield f"Other programs used {taken:.2f} cores during the runs."
 
 
 def _report(
@@ -179,7 +179,7 @@ def _write(report: ScaleReport) -> None:
     markdown = as_markdown(report)
     for suffix, text in (("md", markdown), ("json", as_json(report))):
         (_RESULTS / f"scale.{suffix}").write_text(text, encoding="utf-8")
-    sys.stdout.write(f"\n{markdown}\nAlso in {_RESULTS}.\n")
+    sys.stdout.write(f"\n{markdown}\nThe results are also in {_RESULTS}.\n")
 
 
 def _say(line: str) -> None:

@@ -48,17 +48,18 @@ def as_markdown(report: ScaleReport) -> str:
 
 
 def _head(report: ScaleReport) -> Iterator[str]:
-    yield "# One host and several"
+    yield "# One host compared with several"
     yield ""
     for doubt in report.doubts:
-        yield f"**Not to be trusted:** {doubt}"
+        yield f"**Not reliable:** {doubt}"
         yield ""
-    pinned = " Each host was kept on one core." if report.is_pinned else ""
+    pinned = " Each host was pinned to one core." if report.is_pinned else ""
     yield (
         f"{report.moment:%Y-%m-%d %H:%M} UTC. {report.rounds} interleaved rounds of"
-        f" {report.seconds} s; medians. A host is one web process and one worker; the hosts share"
-        f" Postgres and a store of counters. {CONNECTIONS} connections in all, to one host or split"
-        f" evenly.{pinned} Everything, the client too, is on one machine."
+        f" {report.seconds} s; values are medians. A host is one web process and one worker. The"
+        f" hosts share Postgres and a store of counters. All {CONNECTIONS} connections lead to one"
+        f" host, or are distributed evenly.{pinned} All hosts and the load generator share one"
+        " machine."
     )
     yield ""
     for name, text in report.machine.lines():
@@ -71,7 +72,7 @@ def _work(work: Work, findings: Sequence[Finding]) -> Iterator[str]:
     yield f"## {work.label}"
     yield ""
     programs = " | ".join(_PROGRAMS)
-    yield f"| hosts | requests/s | of one host | p99 ms | errors | each core busy | {programs} |"
+    yield f"| hosts | requests/s | ratio | p99 ms | failures | load of each core | {programs} |"
     yield "|--:|--:|--:|--:|--:|---|" + "--:|" * len(_PROGRAMS)
     for each in findings:
         cells = (
@@ -85,7 +86,7 @@ def _work(work: Work, findings: Sequence[Finding]) -> Iterator[str]:
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
-    yield f"The last {len(_PROGRAMS)} columns are cores. {bound_of(alone)}"
+    yield f"The last {len(_PROGRAMS)} columns show how many cores were used. {bound_of(alone)}"
     yield ""
 
 
@@ -95,22 +96,23 @@ def bound_of(alone: Finding) -> str:
     ours, idle = busy - alone.spent[OTHERS], max(0.0, cores - busy)
     most = (ours + idle) / max(ours, 0.01)
     room = (
-        f"With one host {busy:.2f} of {cores} cores were at work, {ours:.2f} of them on this: on"
-        f" this machine {most:.2f} {TIMES} is the most that any number of hosts can reach."
+        f"With one host, {busy:.2f} of {cores} cores were busy, {ours:.2f} of them with this load."
+        f" On this machine, any number of hosts can therefore reach at most {most:.2f} {TIMES} the"
+        " rate of one host."
     )
     if idle >= _IDLE:
         return room
-    return f"{room} No core was idle: the ratio is the machine's, and says nothing of the service."
+    return f"{room} No core was idle, so the machine limits the ratio, and not the service."
 
 
 def _numbers(report: ScaleReport) -> Iterator[str]:
-    yield "## After the load"
+    yield "## Stored alerts"
     yield ""
-    verdict = "as it should be" if report.is_sound else "**which is wrong**"
+    verdict = "This is correct." if report.is_sound else "**This is wrong.**"
     yield (
-        f"{report.answered:,} alerts were answered, {report.stored:,} are stored, with"
-        f" {report.numbers:,} different numbers: {verdict}. The runs to get warm, and what was"
-        " under way when a run ended, are stored and not counted as answered."
+        f"{report.answered:,} alerts were acknowledged. {report.stored:,} are stored, with"
+        f" {report.numbers:,} different numbers. {verdict} Alerts of the warm-up, and alerts that"
+        " were in progress when a run ended, are stored but not counted as acknowledged."
     )
 
 

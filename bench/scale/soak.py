@@ -31,7 +31,7 @@ class Soak:
 
 def soak(contender: Contender, minutes: int) -> Soak:
     """Load a contender for `minutes` minutes, and for at least one turn."""
-    sys.stdout.write(f"Soaking {contender.name} for {minutes} minutes\n")
+    sys.stdout.write(f"Load with all kinds of requests: {contender.name}, {minutes} minutes\n")
     sys.stdout.flush()
     deadline = monotonic() + minutes * 60
     memory: list[float] = []

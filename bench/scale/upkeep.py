@@ -22,7 +22,7 @@ from web.settings.reader import Settings
 
 #: Periodic jobs. Nothing in the database is due, so the measured time is the cost of every turn.
 _JOBS: Mapping[str, Callable[[Settings], object]] = {
-    "prune, the first of a day": prune_database,
+    "prune, first run of a day": prune_database,
     "prune": partial(prune_database, kept=KeptDeliveries()),
     "add_up": add_up_days,
     "seal_audit_events": seal_audit_events,

@@ -368,9 +368,9 @@ def in_short(nodes: Sequence[Node]) -> str:
     said = []
     for node in sorted(nodes, key=lambda each: -max(each.rows, each.sorts))[:3]:
         if node.sorts > LARGE_ROWS:
-            said.append(f"sorts {node.sorts:,}")
+            said.append(f"sort of {node.sorts:,} rows")
         elif node.is_whole and node.rows > LARGE_ROWS:
-            said.append(f"**all of `{node.table}`** ({node.rows:,})")
+            said.append(f"**full scan of `{node.table}`** ({node.rows:,})")
         elif node.index:
             said.append(f"`{node.index}` ({node.rows:,})")
     return ", ".join(dict.fromkeys(said))

@@ -65,11 +65,11 @@ def writers(place: Path, *, web_processes: int, seconds: float) -> Sequence[Wait
     with _running(place, web_processes) as (live, seed, alice, endpoint):
         end = Event()
         kinds = {
-            "a new alert": [_sender(endpoint, live, each) for each in range(SENDERS)],
-            "a refresh": [_refresher(live, seed, each) for each in range(REFRESHERS)],
-            "a change by a page": [_changer(live, alice)],
+            "new alert": [_sender(endpoint, live, each) for each in range(SENDERS)],
+            "refresh": [_refresher(live, seed, each) for each in range(REFRESHERS)],
+            "form": [_changer(live, alice)],
         }
-        pauses = {"a new alert": 0.0}
+        pauses = {"new alert": 0.0}
         found = {kind: Waits(kind) for kind in kinds}
         noted = {name: place / f"{name}.waits" for name in ("worker", "prune")}
         threads = [
@@ -90,7 +90,7 @@ def writers(place: Path, *, web_processes: int, seconds: float) -> Sequence[Wait
             end.set()
             for each in threads:
                 each.join()
-    kept = {"worker": "the worker, for the lock", "prune": "pruning, for the lock"}
+    kept = {"worker": "worker, wait for the lock", "prune": "pruning, wait for the lock"}
     return [*found.values(), *(_read(noted[name], kind) for name, kind in kept.items())]
 
 

@@ -55,10 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Without a handler, SIGTERM would leave servers running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
     parser = ArgumentParser(prog="python -m bench.soaking", description=__doc__)
-    parser.add_argument("--minutes", type=positive, default=60)
-    parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of Postgres")
+    parser.add_argument("--minutes", type=positive, default=60, help="duration in minutes (60)")
+    parser.add_argument("--sqlite", action="store_true", help="use SQLite instead of Postgres")
     parser.add_argument(
-        "--again", action="store_true", help="write the report of the last run again, and soak not"
+        "--again", action="store_true", help="generate the report of the last run again"
     )
     given = parser.parse_args(arguments)
     if given.again:
@@ -68,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-soak-")))
         machine = describe(postgres)
         described = (
-            f"on a machine of the class {machine.processor}, {machine.cores} processors,"
-            f" with Python {machine.python} and Postgres {machine.postgres}"
+            f"on a machine with {machine.cores} processors ({machine.processor}), Python"
+            f" {machine.python} and Postgres {machine.postgres}"
         )
         url = "" if given.sqlite else postgres
         ground = stack.enter_context(running_ground(directory / "service", url))
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _soak(ground: Ground, minutes: int, database: str, machine: str) -> Findings:
     ledger, titles, seconds = Ledger(), Titles(), minutes * 60.0
-    _say(f"soaking on {database} for {minutes} minutes")
+    _say(f"Soak on {database} for {minutes} minutes")
     everybody = [
         *senders(ground, ledger, titles),
         *visitors(ground, ledger),
@@ -129,7 +129,7 @@ def _look(ground: Ground, ledger: Ledger, sights: list[Sight]) -> None:
     try:
         sight = look_at(ground, ledger.now, counts=len(sights) % _COUNTED_OF == 0)
     except SQLAlchemyError as error:  # a failed measurement must not end the whole soak
-        ledger.note("a look at the database", type(error).__name__, is_right=False)
+        ledger.note("database measurement", type(error).__name__, is_right=False)
         sight = look_at(ground, ledger.now, counts=False)
     sights.append(sight)
     if sight.rows:
@@ -163,14 +163,15 @@ def _report(found: Findings) -> int:
     document = as_markdown(found)
     if found.minutes >= _WORTH_A_DOCUMENT and found.database == "Postgres":
         DOCUMENT.write_text(document, encoding="utf-8")
-        _say(f"written to {DOCUMENT}")
+        _say(f"The document is in {DOCUMENT}.")
     else:
         _say(document)
     for each in found.wrong:
-        _say(f"wrong at {each.at:.0f} s{' after a kill' if each.after_kill else ''}: {each}")
+        kill = " after a kill" if each.after_kill else ""
+        _say(f"Wrong response at {each.at:.0f} s{kill}: {each}")
     failed = [each for each in claims(found) if not each.holds]
     for claim in failed:
-        _say(f"does not hold: {claim.sentence} {claim.seen}")
+        _say(f"Failed claim: {claim.sentence} {claim.seen}")
     return 1 if failed else 0
 
 

@@ -12,7 +12,7 @@ import requests
 from bench.soaking.ledger import Ledger
 
 _PATIENCE_SECONDS = 60
-_NO_ANSWER = "no answer"
+_NO_ANSWER = "no response"
 
 
 class WrongAnswerError(Exception):
@@ -65,7 +65,7 @@ class Caller:
             )
         except requests.RequestException as error:
             took = monotonic() - began
-            said = f"{_NO_ANSWER}: {type(error).__name__}"
+            said = f"{_NO_ANSWER} ({type(error).__name__})"
             self.ledger.note(what, said, took=took, is_right=False)
             raise WrongAnswerError(what) from error
         took, status = monotonic() - began, answer.status_code

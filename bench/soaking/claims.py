@@ -14,8 +14,8 @@ from bench.soaking.watch import Sight, Use
 #: and each release restarts it sooner. Random effects of malloc and caches are about as large.
 MOST_GROWTH = 1.0
 _MEMORY = (
-    f"No process grows by more than {MOST_GROWTH:g} MiB an hour: the lower limit of no slope of the"
-    " second half is above it."
+    f"No process grows by more than {MOST_GROWTH:g} MiB per hour, according to the lower limits of"
+    " the slopes in the second half."
 )
 #: Random variation: the maximum increase in open files, threads and connections from the third
 #: quarter to the last.
@@ -142,8 +142,9 @@ def claims(found: Findings) -> list[Claim]:
 
 def _of_alerts(found: Findings) -> Iterator[Claim]:
     yield Claim(
-        sentence="Each alert that was answered 200 is stored once.",
-        seen=f"{found.alerts:,} alerts, {_of(found.lost, 'lost')}, {_of(found.doubled, 'doubled')}",
+        sentence="Each alert that was accepted with 200 is stored once.",
+        seen=f"{found.alerts:,} alerts, {_of(found.lost, 'lost')},"
+        f" {_of(found.doubled, 'duplicated')}",
         holds=found.alerts > 0 and not found.lost and not found.doubled,
     )
 
@@ -151,14 +152,14 @@ def _of_alerts(found: Findings) -> Iterator[Claim]:
 def _of_pages(found: Findings) -> Iterator[Claim]:
     kills = sum(each.name == "worker" for each in found.kills)
     yield Claim(
-        sentence="Each page that was due was sent, and no other.",
+        sentence="Each page that was due was sent, and no other page was sent.",
         seen=f"{found.pages:,} due, {_of(found.pages_missing, 'missing')},"
-        f" {_of(found.pages_not_due, 'not due')}",
+        f" {_of(found.pages_not_due, 'unexpected')}",
         holds=found.pages > 0 and not found.pages_missing and not found.pages_not_due,
     )
     yield Claim(
-        sentence="None was sent twice, but for the message that leaves as a worker is killed.",
-        seen=f"{_of(found.pages_again, 'sent again')}, {kills} workers killed",
+        sentence="No page was sent twice, except for at most one page per killed worker.",
+        seen=f"{_of(found.pages_again, 'sent twice')}, {kills} workers killed",
         holds=len(found.pages_again) <= kills,
     )
 
@@ -169,14 +170,13 @@ def _of_answers(found: Findings) -> Iterator[Claim]:
     examples = "; ".join(f"{what} ({count})" for what, count in by_kind.most_common(3))
     apart = len(found.wrong) - len(wrong)
     yield Claim(
-        sentence="Each answer is what it should be.",
-        seen=f"{sum(sum(each.values()) for each in found.answers.values()):,} answers,"
-        f" {len(wrong)} wrong{f' ({examples})' if wrong else ''}, and {apart} after a web process"
-        " was killed",
+        sentence="Each response is correct, except after the kill of a web process.",
+        seen=f"{sum(sum(each.values()) for each in found.answers.values()):,} responses,"
+        f" {len(wrong)} wrong{f' ({examples})' if wrong else ''}, {apart} wrong after a kill",
         holds=not wrong,
     )
     yield Claim(
-        sentence="The log has no error.",
+        sentence="The log contains no errors.",
         seen=_of(found.complaints, "errors"),
         holds=not found.complaints,
     )
@@ -185,7 +185,7 @@ def _of_answers(found: Findings) -> Iterator[Claim]:
 def _of_memory(found: Findings) -> Iterator[Claim]:
     slopes = {pid: memory_slope(found, pid) for pid in lasting(found)}
     if not slopes or not all(slopes.values()):
-        yield Claim(sentence=_MEMORY, seen="too few minutes to tell", holds=False)
+        yield Claim(sentence=_MEMORY, seen="too few measurements", holds=False)
         return
     growing = [
         f"{_name(found, pid)} {slope.an_hour:+.1f} ({slope.low:+.1f} to {slope.high:+.1f})"
@@ -222,8 +222,8 @@ def _steady(found: Findings, kind: str, series: Mapping[str, Sequence[tuple[floa
         if before is None or last is None or last > before + MOST_MORE[kind]:
             growing.append(f"{name}: {before} to {last}")
     return Claim(
-        sentence=f"The number of {kind} does not grow: their median in the last quarter is at most"
-        f" {MOST_MORE[kind]} above that in the third.",
+        sentence=f"The number of {kind} does not grow: its median in the last quarter is at most"
+        f" {MOST_MORE[kind]} higher than in the third quarter.",
         seen=_of(growing, "growing"),
         holds=bool(series) and not growing,
     )
@@ -239,7 +239,7 @@ def _of_rows(found: Findings) -> Iterator[Claim]:
         if before is None or last is None or last > before * _ROWS_GROWTH + _ROWS_MORE:
             growing.append(f"{name}: {before} to {last}")
     yield Claim(
-        sentence="Tables that are pruned do not grow from the third quarter to the last.",
+        sentence="Tables that are pruned do not grow from the third to the last quarter.",
         seen=_of(growing, "growing"),
         holds=bool(counted) and not growing,
     )
@@ -249,8 +249,8 @@ def _of_rows(found: Findings) -> Iterator[Claim]:
         if count > _WAITING
     ]
     yield Claim(
-        sentence="Queues are served: nothing has piled up when visitors have gone.",
-        seen=_of(waiting, "queues with more than a few"),
+        sentence=f"Queues are served: no queue has more than {_WAITING} entries at the end.",
+        seen=_of(waiting, "longer queues"),
         holds=bool(counted) and not waiting,
     )
 

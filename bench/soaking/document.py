@@ -21,40 +21,43 @@ _PARTS = 5
 _INTRODUCTION = """\
 # Soak
 
-Everything at once, for {minutes:.0f} minutes, to see what grows and what gets lost. `make soak`
-writes this. It starts the service as `make run` does, on {database}, with everything that people
-and programs do with it, at a steady pace. From {kills_from:.0f} % to {kills_until:.0f} % of the
-time, a web process and the worker are killed in turn; memory is judged by the second half. Nothing
-is kept for less than a day elsewhere, so here all that is four minutes old becomes years old, and
-`gatebell prune` has as much to remove as in months. A mail server and a telephone take the pages; a
-receiver of webhooks and one of audit events refuse one request of {refused}, and answer one of
-{late} after twenty seconds.
+This page shows the results of {minutes:.0f} minutes with all kinds of load at the same time. The
+purpose is to find growing resources and lost data. `make soak` generates this page. The service
+runs on {database}, as `make run` starts it. Clients use all parts of the service at a steady pace.
+From {kills_from:.0f} % to {kills_until:.0f} % of the time, a web process and the worker are killed
+in turn. Memory growth is measured in the second half.
 
-Run on {date}, {machine}. The processes of the service took {load:.2f} processors on average,
-everything on the machine {busy:.2f}: Postgres, the visitors and receivers, and whatever else ran.
+The service keeps data for at least a day. The test therefore changes data that is four minutes old
+to be years old. `gatebell prune` then has as much to remove as it usually has in months. A mail
+server and a phone receive the pages. The receivers of webhooks and of audit events reject one of
+{refused} requests, and respond to one of {late} requests after twenty seconds.
+
+Run on {date}, {machine}. On average, the processes of the service used {load:.2f} processors, and
+all programs on the machine used {busy:.2f}. These include Postgres, the clients and the receivers.
 
 ## Claims
 
-The command fails unless all of them hold.
+The command fails unless all claims hold.
 
 """
 _ABOUT_MEMORY = f"""
 ## Memory
 
-The resident memory of each process in MiB, at five times and at the end; processes that were there
-during the whole second half. The *slope* is that of the second half, an hour: the median of the
-slopes between the medians of all pairs of minutes (Theil and Sen), with the limits between which it
-is with 95 % certainty. The limit is {MOST_GROWTH:g} MiB an hour for the lower one; the upper one
-says what could hide in the noise. *Share* is the proportional share in the end (PSS of
-`proc_pid_smaps(5)`): resident memory counts what processes have in common for each of them, but it
-does not change when other programs of the machine begin or end to use the same files.
+The table shows the resident memory in MiB of each process that ran during the whole second half.
+*Slope* is the growth in MiB per hour in the second half: the median of the slopes between the
+medians of all pairs of minutes (Theil-Sen estimator). *Lower limit* and *upper limit* are the
+limits of its 95 % confidence interval. The lower limit must be at most {MOST_GROWTH:g} MiB per
+hour. The upper limit shows how much growth the noise could hide. *PSS* is the proportional set size
+at the end (`proc_pid_smaps(5)`). Resident memory counts shared memory for each process. Unlike the
+PSS, it does not change when other programs start or stop using the same files.
 
 """
 _ABOUT_ANSWERS = f"""
-## Answers
+## Responses
 
-What was asked, how often, what was answered, and the longest wait in seconds. Answers within
-{KILL_SECONDS:.0f} seconds after a web process was killed are counted, but not judged.
+The table shows the number of requests of each kind, the responses, and the longest wait in seconds.
+Responses within {KILL_SECONDS:.0f} seconds after the kill of a web process are counted, but may be
+wrong.
 
 """
 
@@ -77,7 +80,7 @@ def as_markdown(found: Findings) -> str:
             busy=_computed([each.machine for each in found.sights]) / seconds,
         ),
         *_table(
-            ("claim", "holds", "seen"),
+            ("claim", "holds", "evidence"),
             (
                 (each.sentence, "yes" if each.holds else "**no**", each.seen)
                 for each in claims(found)
@@ -86,9 +89,9 @@ def as_markdown(found: Findings) -> str:
         ),
         _ABOUT_MEMORY,
         *_memory(found),
-        "\n## Files, threads, connections\n\n",
+        "\n## Open files, threads and connections\n\n",
         *_other_use(found),
-        "\n## Rows and queues\n\n",
+        "\n## Tables and queues\n\n",
         *_rows(found),
         _ABOUT_ANSWERS,
         *_answers(found),
@@ -115,7 +118,7 @@ def _heads(marks: Sequence[Sight]) -> list[str]:
 
 def _memory(found: Findings) -> Iterator[str]:
     marks = _marks(found)
-    head = ("process", *_heads(marks), "slope", "lower limit", "upper limit", "share")
+    head = ("process", *_heads(marks), "slope", "lower limit", "upper limit", "PSS")
     rows = []
     for pid in lasting(found):
         seen = second_half(found, pid)
@@ -135,12 +138,12 @@ def _other_use(found: Findings) -> Iterator[str]:
     for pid in lasting(found):
         uses = [mark.processes.get(pid) for mark in marks]
         name = second_half(found, pid)[0][1].name
-        rows.append((f"files of {name}", *(str(use.files) if use else "" for use in uses)))
-        rows.append((f"threads of {name}", *(str(use.threads) if use else "" for use in uses)))
+        rows.append((f"{name}: open files", *(str(use.files) if use else "" for use in uses)))
+        rows.append((f"{name}: threads", *(str(use.threads) if use else "" for use in uses)))
     if any(mark.connections for mark in marks):
         rows.append(("connections to Postgres", *(str(mark.connections) for mark in marks)))
-    rows.append(("messages to people", *(f"{mark.messages:,}" for mark in marks)))
-    yield from _table(("what", *_heads(marks)), rows)
+    rows.append(("messages to users", *(f"{mark.messages:,}" for mark in marks)))
+    yield from _table(("resource", *_heads(marks)), rows)
 
 
 def _rows(found: Findings) -> Iterator[str]:
@@ -148,16 +151,16 @@ def _rows(found: Findings) -> Iterator[str]:
     names = sorted(marks[-1].rows, key=lambda name: -marks[-1].rows[name])
     rows = [
         (
-            f"`{name}`{', which nothing prunes here' if name in KEPT_TABLES else ''}",
+            f"`{name}`{' (not pruned)' if name in KEPT_TABLES else ''}",
             *(f"{mark.rows.get(name, 0):,}" for mark in marks),
         )
         for name in names
     ]
     rows += [
-        (f"waiting: {name}", *(f"{mark.queues.get(name, 0):,}" for mark in marks))
+        (f"queue: {name}", *(f"{mark.queues.get(name, 0):,}" for mark in marks))
         for name in marks[-1].queues
     ]
-    yield from _table(("rows", *_heads(marks)), rows)
+    yield from _table(("table or queue", *_heads(marks)), rows)
 
 
 def _answers(found: Findings) -> Iterator[str]:
@@ -170,14 +173,14 @@ def _answers(found: Findings) -> Iterator[str]:
         )
         for what, said in sorted(found.answers.items())
     ]
-    yield from _table(("what", "times", "answers", "longest"), rows, words=1)
+    yield from _table(("request", "count", "responses", "longest wait"), rows, words=1)
 
 
 def _kills(found: Findings) -> Iterator[str]:
     killed = ", ".join(f"{each.name} after {each.at / 60:.1f} min" for each in found.kills)
-    yield f"Killed: {killed or 'nothing'}.\n\n"
+    yield f"Killed processes: {killed or 'none'}.\n\n"
     rows = [(name, *(f"{each:,}" for each in counts)) for name, counts in found.receivers.items()]
-    yield from _table(("receiver", "taken", "refused", "answered late"), rows)
+    yield from _table(("receiver", "accepted", "rejected", "late responses"), rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> Iterator[str]:

@@ -72,7 +72,7 @@ class Ground:
     @property
     def receivers(self) -> dict[str, MoodyReceiver]:
         """Receivers of events by sender."""
-        return {"webhook of a project": self.hooks, "audit stream": self.audit}
+        return {"project webhook": self.hooks, "audit stream": self.audit}
 
 
 @contextmanager

@@ -39,14 +39,14 @@ class Script:
     def turn(self) -> None:
         """Send a new alert, and the next reports of earlier ones."""
         title = f"Disk {next(self._numbers)} of the soak is full"
-        if self._post("an alert", title=title):
+        if self._post("new alert", title=title):
             self._titles.accept([title])
         self._sent.append(title)
         if len(self._sent) > _REPEATED_AFTER:
-            self._post("an alert repeated", title=self._sent[-1 - _REPEATED_AFTER])
+            self._post("repeated alert", title=self._sent[-1 - _REPEATED_AFTER])
         if len(self._sent) > _RESOLVED_AFTER:
             over = self._sent.popleft()
-            self._post("an alert resolved", title=over, end_time=_now())
+            self._post("resolved alert", title=over, end_time=_now())
 
     def _post(self, what: str, **fields: str) -> bool:
         return _posted(self._caller, what, self._endpoint, json.dumps(fields).encode())
@@ -68,14 +68,14 @@ class Monitor:
         names = [each["labels"]["alertname"] for each in webhook["alerts"]]
         for each, name in zip(webhook["alerts"], names, strict=True):
             each["annotations"] = {"title": name}
-        if self._post("a webhook", webhook):
+        if self._post("webhook, new alerts", webhook):
             self._titles.accept(names)
         self._sent.append(webhook)
         if len(self._sent) > _WEBHOOK_RESOLVED_AFTER:
             over = self._sent.popleft()
             for each in over["alerts"]:
                 each |= {"status": "resolved", "endsAt": _now()}
-            self._post("a webhook resolved", over)
+            self._post("webhook, resolved alerts", over)
 
     def _post(self, what: str, webhook: Mapping[str, Any]) -> bool:
         return _posted(self._caller, what, self._endpoint, json.dumps(webhook).encode())
@@ -122,7 +122,7 @@ class Pager:
             if _is_acknowledged(each.number) or self._is_known(each, steps=2):
                 self._left.remove(each)
                 over = _item(each.number) | {"status": "resolved", "endsAt": _now()}
-                self._post("an alert that pages, resolved", over)
+                self._post("paging alert, resolved", over)
 
     def leave(self) -> None:
         """Record that the remaining open alerts may page the second user."""
@@ -142,7 +142,7 @@ class Pager:
     def _send(self, number: int) -> None:
         title = _title(number)
         try:
-            answer = self._post("an alert that pages", _item(number))
+            answer = self._post("paging alert, new", _item(number))
         except WrongAnswerError:
             for step in (1, 2):
                 self._pages.doubt(self._person(number, step), title)
@@ -164,7 +164,7 @@ class Pager:
         project = self._ground.pager.project.replace("/", "%2F")
         try:
             self._caller.ask(
-                "an alert acknowledged",
+                "paging alert, acknowledged",
                 "PUT",
                 f"/api/v4/projects/{project}/alert_management_alerts/{paging.iid}",
                 json={"status": "acknowledged"},

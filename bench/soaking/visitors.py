@@ -51,11 +51,11 @@ class Application:
             self._end()
             return
         self._server.ask("token info", "GET", "/oauth/token/info", headers=_bearer(self._access))
-        self._server.ask("the user", "GET", "/api/v4/user", headers=_bearer(self._access))
+        self._server.ask("user", "GET", "/api/v4/user", headers=_bearer(self._access))
         form = {"token": self._access, **self._credentials}
         said = self._server.ask("introspection", "POST", "/oauth/introspect", data=form).json()
         if not said["active"]:
-            self._server.ledger.note("introspection", "a live token is dead", is_right=False)
+            self._server.ledger.note("introspection", "valid token is inactive", is_right=False)
 
     @property
     def _credentials(self) -> dict[str, str]:
@@ -70,17 +70,17 @@ class Application:
             "state": "s",
         }
         page = self._browser.ask(
-            "a code", "GET", "/oauth/authorize", good=(302,), params=parameters
+            "authorization", "GET", "/oauth/authorize", good=(302,), params=parameters
         )
         code = landing(page)["code"]
         redirect = {"redirect_uri": self._client.redirect_uri}
-        self._take("a code redeemed", grant_type="authorization_code", code=code, **redirect)
+        self._take("code exchange", grant_type="authorization_code", code=code, **redirect)
         self._refreshes = 0
 
     def _renew(self) -> None:
         self._refreshes += 1
         try:
-            self._take("a refresh", grant_type="refresh_token", refresh_token=self._refresh)
+            self._take("refresh", grant_type="refresh_token", refresh_token=self._refresh)
         except WrongAnswerError:
             self._refresh = ""  # it is unknown which token is valid
             raise
@@ -93,9 +93,9 @@ class Application:
     def _end(self) -> None:
         form = {"token": self._refresh, **self._credentials}
         self._refresh = ""
-        self._server.ask("a revocation", "POST", "/oauth/revoke", data=form)
+        self._server.ask("revocation", "POST", "/oauth/revoke", data=form)
         self._server.ask(
-            "a revoked token",
+            "revoked token",
             "GET",
             "/oauth/token/info",
             good=(401,),
@@ -115,26 +115,26 @@ class Device:
     def turn(self) -> None:
         """Request a code, enter and approve it, and get tokens."""
         form = {"client_id": self._client_id, "scope": "read_user"}
-        said = self._set.ask("a device", "POST", "/oauth/authorize_device", data=form).json()
+        said = self._set.ask("device request", "POST", "/oauth/authorize_device", data=form).json()
         device = said["device_code"]
-        self._poll("a device that waits", device, good=(400,))
-        page = self._browser.ask("the page of codes", "GET", "/oauth/device")
+        self._poll("device poll, pending", device, good=(400,))
+        page = self._browser.ask("device page", "GET", "/oauth/device")
         form_of_code = form_with(page, "user_code")
         page = self._browser.ask(
-            "a code typed",
+            "device code entry",
             "POST",
             form_of_code.action or "/oauth/device",
             data=form_of_code.filled(user_code=said["user_code"]),
         )
         asked_for = form_with(page, "decision")
         self._browser.ask(
-            "a device approved",
+            "device approval",
             "POST",
             asked_for.action or "/oauth/device",
             data=asked_for.filled(decision="approve"),
         )
         sleep(_DEVICE_SECONDS)
-        self._poll("a device connected", device, good=(200,))
+        self._poll("device poll, approved", device, good=(200,))
 
     def _poll(self, what: str, device: str, *, good: tuple[int, ...]) -> None:
         form = {"grant_type": DEVICE_GRANT, "client_id": self._client_id, "device_code": device}
@@ -150,10 +150,10 @@ class Reader:
 
     def turn(self) -> None:
         """Open the next page."""
-        page = self._caller.ask("a page", "GET", next(self._paths))
+        page = self._caller.ask("page", "GET", next(self._paths))
         if alert := _ALERT.search(page.text):
             # The first alert of a list has not been pruned yet.
-            self._caller.ask("the page of an alert", "GET", alert[1])
+            self._caller.ask("alert page", "GET", alert[1])
 
 
 def _pages_of_members(ground: Ground) -> list[str]:
@@ -211,12 +211,12 @@ class Developer:
         into = f"clone-{number}"
         try:
             cloned = ("clone", "--quiet", git.url(self._ground.git_project), into)
-            if not self._run("a clone", *cloned) or number % self._PUSHES_OF:
+            if not self._run("git clone", *cloned) or number % self._PUSHES_OF:
                 return
             work = git.home / into
             git.commit(work, {"file-1": f"words {number}\n".encode()}, message="Change")
             pushed = ("-C", str(work), "push", "--quiet", "origin", "main")
-            self._run("a push", *pushed)
+            self._run("git push", *pushed)
         finally:
             shutil.rmtree(git.home / into, ignore_errors=True)
 
@@ -289,21 +289,21 @@ class Stranger:
         for said in KINDS.values():
             with trickling(self._ground.live.port, said(self._ground.script), 2, pause=0.5):
                 sleep(3)
-        self._ledger.note("requests a byte at a time", "left")
+        self._ledger.note("slow requests, byte by byte", "closed")
 
     def _wrong_password(self) -> None:
         self._caller.session.cookies.clear()
-        page = self._caller.ask("the page for signing in", "GET", "/users/sign_in")
+        page = self._caller.ask("sign-in page", "GET", "/users/sign_in")
         form = form_with(page, "password")
         fields = form.filled(login=self._ground.owner.username, password=_WRONG)
         path = form.action or "/users/sign_in"
-        self._caller.ask("a wrong password", "POST", path, good=(200, 401, 422), data=fields)
+        self._caller.ask("wrong password", "POST", path, good=(200, 401, 422), data=fields)
 
     def _wrong_token(self) -> None:
         for path in ("/oauth/token/info", "/api/v4/user", "/api/v4/projects"):
-            self._caller.ask("a wrong token", "GET", path, good=(401,), headers=_bearer("x" * 64))
+            self._caller.ask("wrong token", "GET", path, good=(401,), headers=_bearer("x" * 64))
         form = {"grant_type": "authorization_code", "code": "x", "client_id": "x"}
-        self._caller.ask("a wrong client", "POST", "/oauth/token", good=(400, 401), data=form)
+        self._caller.ask("wrong client", "POST", "/oauth/token", good=(400, 401), data=form)
 
     def _garbage(self) -> None:
         for said in (b"\x16\x03\x01garbage\r\n\r\n", asked("/" + "x" * 9000), b"GET\r\n\r\n"):
@@ -311,13 +311,13 @@ class Stranger:
                 connection.socket.sendall(said)
                 answered = connection.rest().split(b"\r\n")[0].decode("latin-1")
             is_right = answered[:12] in {"HTTP/1.1 400", "HTTP/1.1 414", ""}
-            self._ledger.note("garbage", answered[9:12] or "closed", is_right=is_right)
+            self._ledger.note("malformed request", answered[9:12] or "closed", is_right=is_right)
 
     def _bad_bodies(self) -> None:
         path, headers = self._ground.script.path, self._ground.script.bearer
         for body, good in ((b"{", 400), (self._LARGE, 413), (b"\xff" * 99, 400)):
             given = {**headers, "Content-Type": "application/json"}
-            self._caller.ask("a bad body", "POST", path, good=(good,), data=body, headers=given)
+            self._caller.ask("invalid body", "POST", path, good=(good,), data=body, headers=given)
 
 
 def _checks(ground: Ground, ledger: Ledger) -> Callable[[], None]:
@@ -329,14 +329,14 @@ def _checks(ground: Ground, ledger: Ledger) -> Callable[[], None]:
         body = {"name": "deploy.sh", "content": line * next(sizes)}
         headers = {"Content-Type": "application/json"}
         path = "/api/v4/releases/check"
-        caller.ask("a check of sources", "POST", path, data=json.dumps(body), headers=headers)
+        caller.ask("release check", "POST", path, data=json.dumps(body), headers=headers)
 
     return turn
 
 
 def _pings(ground: Ground, ledger: Ledger) -> Callable[[], None]:
     caller = Caller(ground.live.url, ledger)
-    return lambda: (caller.ask("a heartbeat", "POST", ground.job.url), None)[1]
+    return lambda: (caller.ask("heartbeat", "POST", ground.job.url), None)[1]
 
 
 def visitors(ground: Ground, ledger: Ledger) -> list[Visitor]:

@@ -53,13 +53,13 @@ _TABLES: tuple[type[Base], ...] = (
     PageMessage,
 )
 _QUEUES = {
-    "changes of alerts": select(func.count()).select_from(AlertChange),
-    "pages to be gathered": select(func.count()).where(
+    "alert changes": select(func.count()).select_from(AlertChange),
+    "pages to be batched": select(func.count()).where(
         Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
     ),
     "messages to contacts": select(func.count()).where(PageMessage.ended_at.is_(None)),
-    "e-mail": select(func.count()).where(Mail.next_try_at.is_not(None)),
-    "deliveries of webhooks": select(func.count()).where(WebhookDelivery.next_try_at.is_not(None)),
+    "email": select(func.count()).where(Mail.next_try_at.is_not(None)),
+    "webhook deliveries": select(func.count()).where(WebhookDelivery.next_try_at.is_not(None)),
     "audit events to be sent": select(func.count()).select_from(AuditStreamEntry),
 }
 _CONNECTIONS = text(

@@ -13,10 +13,6 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "
 #: Documents that are generated, mostly from texts of the product, and the glossary.
 GENERATED = {
     *(f"docs/{name}.md" for name in ("command-line", "permissions", "releases", "settings")),
-    *(
-        f"docs/evidence/{name}.md"
-        for name in ("advisories", "coverage", "noisy-neighbors", "reliability", "scale", "soak")
-    ),
     "docs/glossary.md",
     "docs/personal-data.md",
 }

@@ -16,17 +16,17 @@ from tests.coverage.coverage_table import ROOT, marks
 ADVISORIES = ROOT / "tests" / "rfc" / "advisories.toml"
 
 _INTRODUCTION = """\
-# Advisories of the field
+# Advisories
 
-Holes that were published in other authorization servers, clients, libraries of tokens and
-receivers of alerts, and what happens here instead: {count} advisories, each with the tests that
-show it. Written by `make docs` from `tests/rfc/advisories.toml`.
+This page lists {count} published vulnerabilities of other authorization servers, clients, token
+libraries and alert receivers. For each vulnerability, it shows the behavior of Gatebell and the
+tests of it. `make docs` generates the page from `tests/rfc/advisories.toml`.
 
-What it was was compared in November 2026 with what the last column names, as public copies have
-it: the GitHub Advisory Database, the records of the CVE programme, osv.dev, the databases of
-RubySec, of PyPA (for Python) and of Go, or what the finder published. The words are our own.
+The descriptions are in our own words. In November 2026, they were compared with public copies of
+the sources in the last column. These are the GitHub Advisory Database, the CVE records, osv.dev,
+the databases of RubySec, PyPA (Python) and Go, and publications of the finders.
 
-What is found in Gatebell itself is reported as [SECURITY.md](../../SECURITY.md) says.
+[SECURITY.md](../../SECURITY.md) describes how to report vulnerabilities of Gatebell.
 """
 
 
@@ -65,7 +65,7 @@ def _rows(known: Sequence[Advisory], shown: Mapping[str, Sequence[str]]) -> Iter
             section = each.section
             yield from ("", f"## {section}", "")
             yield from (
-                "| advisory | product | what it was | here | tests | source |",
+                "| advisory | product | vulnerability | Gatebell | tests | source |",
                 "|---" * 6 + "|",
             )
         # Only the file, because files are renamed less often than tests.

@@ -20,10 +20,10 @@ _ROW = re.compile(r"\| (?P<id>[A-Z][0-9]+) \| (?P<text>.*) \|")
 _HEADING = re.compile(r"## (?P<title>[A-Z]\. .*)")
 
 _INTRODUCTION = """\
-# Which tests show which statement
+# Tests of each statement
 
-Generated from the marks of the tests by `make docs`; the statements are those of
-[statements.md](../../docs/evidence/statements.md). {shown} of {all} statements are shown by a test.
+`make docs` generates this page from the marks of the tests. {shown} of {all}
+[statements](../../docs/evidence/statements.md) have a test.
 """
 
 
@@ -105,7 +105,7 @@ def main() -> None:
         return
     missing = [each for each in known if each.id not in shown]
     sys.stdout.writelines(f"{each.id:4} {each.text}\n" for each in missing)
-    sys.stdout.write(f"{len(missing)} of {len(known)} statements are shown by no test.\n")
+    sys.stdout.write(f"{len(missing)} of {len(known)} statements have no test.\n")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
     requests a page.
     """
     answers, numbers, end = Answers(f"load {next(_loads)}, alert "), count(), Event()
-    answers.load = f"{SENDERS} senders, {'kept' if kept else 'new'} connections"
+    answers.load = f"senders: {SENDERS}, {'keep-alive' if kept else 'new'} connections"
     visitor = Thread(target=_visit_until, args=(end, endpoint, answers))
     visitor.start()
     with ThreadPoolExecutor(SENDERS) as senders:

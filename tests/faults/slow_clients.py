@@ -54,7 +54,7 @@ KINDS: dict[str, Callable[[Endpoint], bytes]] = {
     "length": trickled_length,
     "chunked": trickled_chunks,
     "expect": trickled_after_expect,
-    "refused": trickled_after_rejection,
+    "rejected": trickled_after_rejection,
     "head": trickled_head,
 }
 

@@ -150,7 +150,7 @@ def pages_waiting(host: LiveGatebell) -> int:
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-@pytest.mark.fault("0.1.0 is migrated under load, and replaced by this release host by host")
+@pytest.mark.fault("upgrade from 0.1.0 under load, host by host")
 def test_nothing_fails_or_is_lost_while_the_former_release_is_replaced(
     postgres: Postgres, tmp_path: Path, former: Path, python_of_former: str
 ) -> None:

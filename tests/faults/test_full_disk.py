@@ -31,7 +31,7 @@ def wait_for(live: LiveGatebell, expected: tuple[int, str]) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("no room is left on the disk (a mounted one: {may_mount})")
+@pytest.mark.fault("the disk is full (file system of its own: {may_mount})")
 @pytest.mark.parametrize("may_mount", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_full_disk_is_answered_with_503_until_there_is_space(
     tmp_path: Path, migrated_sqlite: Path, *, may_mount: bool

@@ -137,7 +137,7 @@ def workers_of(supervisor: "subprocess.Popen[bytes]") -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("the supervisor is killed, and started again")
+@pytest.mark.fault("the supervisor is killed and started again")
 def test_a_killed_supervisor_leaves_no_process_and_can_be_restarted(
     live: LiveGatebell,
 ) -> None:

@@ -26,7 +26,7 @@ from web.settings.reader import read_settings
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-@pytest.mark.fault("{kills} web processes, and then the supervisor, are killed while alerts page")
+@pytest.mark.fault("{kills} web processes and the supervisor are killed while users are paged")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills"),

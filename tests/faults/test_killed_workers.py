@@ -24,7 +24,7 @@ def live(request: pytest.FixtureRequest, start: Start) -> LiveGatebell:
 
 
 @pytest.mark.spec("I1")
-@pytest.mark.fault("web processes are killed, three times")
+@pytest.mark.fault("a web process is killed, three times")
 def test_a_killed_web_process_loses_no_accepted_alerts(live: LiveGatebell) -> None:
     endpoint = connect(live)
     with load_on(endpoint) as answers:

@@ -89,7 +89,7 @@ def remove_under_load(live: LiveGatebell, count: int, *, seconds: int) -> None:
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("20,000 alerts of another project are removed, and the worker is killed")
+@pytest.mark.fault("20,000 alerts of another project are deleted, and the worker is killed")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_many_alerts_are_removed_while_others_are_accepted(start: Start, kind: str) -> None:
     remove_under_load(start(kind), MANY, seconds=600)

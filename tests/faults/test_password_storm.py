@@ -49,7 +49,7 @@ def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("six others try passwords for {seconds} s and longer")
+@pytest.mark.fault("six other clients try passwords for at least {seconds} s")
 @pytest.mark.parametrize(
     ("kind", "seconds"),
     [

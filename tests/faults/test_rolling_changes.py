@@ -116,7 +116,7 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
     sent = record.answers.total()
     account = Account(
         database="Postgres",
-        load=f"{record.clients} clients, requests of all kinds",
+        load=f"clients: {record.clients}, all kinds of requests",
         sent=sent,
         # Each client got the expected response, including redirects.
         answered=Counter({200: sent}),
@@ -133,7 +133,7 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.fault("one of two hosts has a later release and another secret key")
+@pytest.mark.fault("one of two hosts has a newer release and another secret key")
 def test_no_request_fails_while_one_of_two_hosts_is_ahead(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -164,7 +164,7 @@ def migrate_as(host: LiveGatebell, code: Path) -> None:
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("the secret key is changed, the release is replaced and taken back")
+@pytest.mark.fault("rotation of the secret key, upgrade and rollback")
 def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ def hasty(new_service: NewService) -> Iterator[Service]:
 
 
 @pytest.mark.long
-@pytest.mark.fault("20 requests trickle ({kind})")
+@pytest.mark.fault("20 slow requests ({kind})")
 @pytest.mark.parametrize("kind", KINDS)
 def test_trickling_requests_do_not_delay_others(service: Service, kind: str) -> None:
     live, endpoint = service
@@ -173,7 +173,7 @@ def test_silent_connections_do_not_delay_others(service: Service) -> None:
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("2,100 connections say nothing")
+@pytest.mark.fault("2,100 idle connections")
 def test_thousands_of_silent_connections_do_not_delay_others(
     new_service: NewService,
 ) -> None:

@@ -22,7 +22,7 @@ WEB_PROCESSES = 2
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("the service is told to stop")
+@pytest.mark.fault("the service is stopped")
 @pytest.mark.parametrize(
     ("kind", "only", "kept"),
     [

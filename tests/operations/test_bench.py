@@ -117,7 +117,7 @@ def test_every_neighbor_can_be_measured(wrk: Path) -> None:
     for words, _ in NEIGHBOURS.values():
         # There is a row for each of two requests on each of two databases.
         assert done.stdout.count(f"| {words} |") == 4, (words, done.stdout)
-    assert done.stdout.count(" stands still") == 1
+    assert done.stdout.count("## Frozen database") == 1
     assert document.read_bytes() == before
 
 

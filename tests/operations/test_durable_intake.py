@@ -106,7 +106,7 @@ def test_every_alert_is_accounted_for(tmp_path: Path, *, is_bad: bool, page: str
         assert status == 1
         assert numbers == {"lost": [LOST], "doubled": [DOUBLED, MERGED]}
         assert (found["acknowledged"], found["stored"], found["extra"]) == (18, 17, 2)
-        assert found["failed"] == {"503": 1, "no answer: RemoteDisconnected": 1}
+        assert found["failed"] == {"503": 1, "no response (RemoteDisconnected)": 1}
     else:
         assert status == 0
         assert numbers == {"lost": [], "doubled": []}

@@ -41,7 +41,7 @@ def _found(
             },
             connections=20 + chance.randint(0, 2),
             rows={"alerts": int(5_000 + rows * at / 3600)},
-            queues={"e-mail": queue},
+            queues={"email": queue},
             messages=at // 4,
             processor=at / 4,
             machine=at / 2,
@@ -92,7 +92,7 @@ _CASES: Mapping[str, tuple[Callable[[], Findings], str]] = {
     "a lost alert": (lambda: replace(_found(), lost=("Disk 1",)), "stored once"),
     "a page twice": (lambda: replace(_found(), pages_again=(("alice", "Page 1"),)), "sent twice"),
     "no page": (lambda: replace(_found(), pages_missing=(("alice", "Page 1"),)), "that was due"),
-    "a wrong answer": (lambda: _wrong(after_kill=False), "Each answer"),
+    "a wrong answer": (lambda: _wrong(after_kill=False), "Each response"),
     "a wrong answer after a kill": (lambda: _wrong(after_kill=True), ""),
 }
 

@@ -56,7 +56,7 @@ def ready(live: LiveGatebell) -> requests.Response:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("Postgres is stopped, and started again")
+@pytest.mark.fault("Postgres is restarted")
 def test_alert_intake_recovers_after_a_restart_of_postgres(
     breakable_postgres: BreakablePostgres, on_breakable_postgres: LiveGatebell
 ) -> None:
@@ -92,7 +92,7 @@ def test_alert_intake_recovers_after_a_restart_of_postgres(
 
 
 @pytest.mark.spec("I1")
-@pytest.mark.fault("all connections of Postgres are ended, five times")
+@pytest.mark.fault("all connections to Postgres are closed, five times")
 def test_killed_connections_lose_no_accepted_alerts(
     on_postgres: LiveGatebell,
 ) -> None:

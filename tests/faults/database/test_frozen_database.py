@@ -72,7 +72,7 @@ def test_requests_do_not_wait_for_a_frozen_postgres(
 
 
 @pytest.mark.long
-@pytest.mark.fault("somebody locks a table for 2 s")
+@pytest.mark.fault("a table is locked for 2 s")
 def test_requests_wait_for_a_long_statement_while_postgres_responds(
     live: LiveGatebell,
 ) -> None:

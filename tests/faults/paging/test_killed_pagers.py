@@ -49,7 +49,7 @@ def messages_waiting(shop: Escalated) -> int:
 
 
 @pytest.mark.spec("J1")
-@pytest.mark.fault("{kills} of two workers are killed while they page")
+@pytest.mark.fault("{kills} kills of two workers while they send pages")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills", "is_sent"),

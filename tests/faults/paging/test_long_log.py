@@ -70,7 +70,7 @@ def test_truncation_does_not_wait_for_readers(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("eight others send 200 kB at a time for 60 s")
+@pytest.mark.fault("eight other clients send bodies of 200 kB for 60 s")
 def test_concurrent_senders_do_not_make_the_log_grow(start: Start) -> None:
     live = start("sqlite", WEB_CONCURRENCY="3")
     endpoint, file, end = connect(live), file_of(live), Event()

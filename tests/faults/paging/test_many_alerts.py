@@ -69,7 +69,7 @@ def fill(live: LiveGatebell, path: str) -> None:
         assert session.query(Alert).join(Project, Project.id == Alert.project_id).count() == MANY
 
 
-@pytest.mark.fault("every page of 300,000 alerts is opened")
+@pytest.mark.fault("a user opens the pages of a list of 300,000 alerts")
 def test_every_page_is_fast_and_alerts_are_accepted_meanwhile(start: Start) -> None:
     live = start("sqlite", only="web")
     person = alice(live)
