@@ -32,7 +32,7 @@ from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate
 from web.http.flask_app import SynchronousFlask
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 KINDS = ("sqlite", "postgres")
 #: Folders whose files run on one database, half of them on each. Tests marked `both_databases` run
@@ -214,7 +214,7 @@ def postgres() -> Iterator[Postgres]:
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated SQLite file, as a template."""
     directory = tmp_path_factory.mktemp("template")
-    migrate(read_settings({"INSTANCE_PATH": str(directory)}))
+    migrate(parse_settings({"INSTANCE_PATH": str(directory)}))
     return directory / "gatebell.db"
 
 
@@ -224,7 +224,7 @@ def migrated_postgres(postgres: Postgres, tmp_path_factory: pytest.TempPathFacto
     url = postgres.new_database()
     directory = tmp_path_factory.mktemp("template")
     environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    migrate(read_settings(environment))
+    migrate(parse_settings(environment))
     return url
 
 
@@ -283,7 +283,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
         "OAUTH_RATE_LIMIT": "1000000/minute",
     }
     return replace(
-        read_settings(environment),
+        parse_settings(environment),
         password_hash_memory_kib=QUICK.memory_kib,
         password_hash_passes=QUICK.passes,
     )

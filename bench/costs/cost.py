@@ -15,29 +15,29 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.alert_lists import say
-from bench.costs.connection_counts import ConnectionCount, connection_counts
-from bench.costs.request_costs import ProcessSizes, RequestCost, request_costs
-from bench.costs.storage_costs import StorageCost, body_size, storage_costs
-from bench.durable_postgres import RunningPostgres, durable_postgres
-from bench.machine import Machine, describe
-from bench.options import positive
+from bench.alert_lists import print_progress
+from bench.costs.connection_counts import ConnectionCount, measure_connection_counts
+from bench.costs.request_costs import ProcessSizes, RequestCost, measure_request_costs
+from bench.costs.storage_costs import StorageCost, compute_body_size, measure_storage_costs
+from bench.durable_postgres import RunningPostgres, start_durable_postgres
+from bench.machine import MachineDescription, describe_machine
+from bench.options import parse_positive
 from bench.samples import CannotMeasureError
 from domain.core.clock import system_clock
 
-_RESULTS = Path(__file__).parents[1] / "results"
+_RESULTS_FOLDER = Path(__file__).parents[1] / "results"
 _PARTS = ("requests", "connections", "storage")
 #: Values of DATABASE_POOL_SIZE for which connections are counted.
-_POOLS = (4, 8)
+_POOL_SIZES = (4, 8)
 _MILLION = 1_000_000
 _GIB = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Costs:
+class CostResults:
     """All results of the measurements."""
 
-    machine: Machine
+    machine: MachineDescription
     requests: Sequence[RequestCost] = ()
     sizes: ProcessSizes | None = None
     connections: Sequence[ConnectionCount] = ()
@@ -51,52 +51,62 @@ def main() -> None:
         description="Measure the costs of requests, connections and stored objects.",
     )
     only = f"comma-separated parts: {', '.join(_PARTS)}"
-    parser.add_argument("--only", type=_parts, default=_PARTS, help=only)
+    parser.add_argument("--only", type=_parse_parts, default=_PARTS, help=only)
     parser.add_argument(
-        "--requests", type=positive, default=500, help="number of requests of each kind (500)"
+        "--requests", type=parse_positive, default=500, help="number of requests of each kind (500)"
     )
     parser.add_argument(
-        "--things", type=positive, default=20_000, help="number of objects of each kind (20000)"
+        "--things",
+        type=parse_positive,
+        default=20_000,
+        help="number of objects of each kind (20000)",
     )
     given = parser.parse_args()
-    with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-cost-") as name:
-        costs = _measured(given.only, (given.requests, given.things), postgres, Path(name))
-    markdown = "\n".join((*_head(costs), *_requests(costs), *_connections(costs), *_storage(costs)))
-    _RESULTS.mkdir(exist_ok=True)
-    (_RESULTS / "cost.md").write_text(f"{markdown}\n", encoding="utf-8")
+    with start_durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-cost-") as name:
+        costs = _measure(given.only, (given.requests, given.things), postgres, Path(name))
+    markdown = "\n".join(
+        (
+            *_format_head(costs),
+            *_format_requests(costs),
+            *_format_connections(costs),
+            *_format_storage(costs),
+        )
+    )
+    _RESULTS_FOLDER.mkdir(exist_ok=True)
+    (_RESULTS_FOLDER / "cost.md").write_text(f"{markdown}\n", encoding="utf-8")
     figures = json.dumps(asdict(costs), indent=2, ensure_ascii=False)
-    (_RESULTS / "cost.json").write_text(figures, encoding="utf-8")
-    say(f"\n{markdown}\nThe results are also in {_RESULTS}.")
+    (_RESULTS_FOLDER / "cost.json").write_text(figures, encoding="utf-8")
+    print_progress(f"\n{markdown}\nThe results are also in {_RESULTS_FOLDER}.")
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def _parse_parts(text: str) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in text.split(","))
     if not set(parts) <= set(_PARTS):
         raise ArgumentTypeError(f"choose from {', '.join(_PARTS)}")
     return parts
 
 
-def _measured(
+def _measure(
     parts: Sequence[str], counts: tuple[int, int], postgres: RunningPostgres, directory: Path
-) -> Costs:
+) -> CostResults:
     databases = postgres.databases
-    costs = Costs(machine=describe(databases.new_database()))
+    costs = CostResults(machine=describe_machine(databases.new_database()))
     if "requests" in parts:
-        say("Requests")
-        requests, sizes = request_costs(counts[0], directory, postgres)
+        print_progress("Requests")
+        requests, sizes = measure_request_costs(counts[0], directory, postgres)
         costs = replace(costs, requests=requests, sizes=sizes)
     if "connections" in parts:
-        say("Connections")
-        urls = [databases.new_database() for _ in _POOLS]
-        costs = replace(costs, connections=connection_counts(_POOLS, directory, urls))
+        print_progress("Connections")
+        urls = [databases.new_database() for _ in _POOL_SIZES]
+        costs = replace(costs, connections=measure_connection_counts(_POOL_SIZES, directory, urls))
     if "storage" in parts:
-        say("Storage")
-        stored = storage_costs(counts[1], directory, databases.new_database())
+        print_progress("Storage")
+        stored = measure_storage_costs(counts[1], directory, databases.new_database())
         costs = replace(costs, storage=stored)
     return costs
 
 
-def _head(costs: Costs) -> Iterator[str]:
+def _format_head(costs: CostResults) -> Iterator[str]:
     yield "# Costs"
     yield ""
     yield f"{system_clock():%Y-%m-%d %H:%M} UTC."
@@ -106,7 +116,7 @@ def _head(costs: Costs) -> Iterator[str]:
     yield ""
 
 
-def _requests(costs: Costs) -> Iterator[str]:
+def _format_requests(costs: CostResults) -> Iterator[str]:
     if not costs.requests or costs.sizes is None:
         return
     yield "## Requests"
@@ -132,7 +142,7 @@ def _requests(costs: Costs) -> Iterator[str]:
     yield ""
 
 
-def _connections(costs: Costs) -> Iterator[str]:
+def _format_connections(costs: CostResults) -> Iterator[str]:
     if not costs.connections:
         return
     yield "## Connections to Postgres"
@@ -146,14 +156,15 @@ def _connections(costs: Costs) -> Iterator[str]:
     yield ""
 
 
-def _storage(costs: Costs) -> Iterator[str]:
+def _format_storage(costs: CostResults) -> Iterator[str]:
     if not costs.storage:
         return
     yield "## Storage"
     yield ""
     yield (
         f"Bytes for each object. {costs.storage[0].things:,} objects of each kind were stored. The"
-        f" body of a single alert has {body_size()} bytes. The last two columns show GiB for a"
+        f" body of a single alert has {compute_body_size()} bytes. The last two columns show GiB "
+        "for a"
         " million objects."
     )
     yield ""
@@ -163,11 +174,11 @@ def _storage(costs: Costs) -> Iterator[str]:
     )
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for each in costs.storage:
-        yield from _kind(each)
+        yield from _format_kind(each)
     yield ""
 
 
-def _kind(cost: StorageCost) -> Iterator[str]:
+def _format_kind(cost: StorageCost) -> Iterator[str]:
     things = cost.things
     table = sum(each.table for each in cost.tables.values()) / things
     indexes = sum(each.indexes for each in cost.tables.values()) / things

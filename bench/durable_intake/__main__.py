@@ -18,7 +18,13 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from bench.durable_intake.intake import Account, CountError, Intake, as_markdown, run_benchmark
+from bench.durable_intake.intake import (
+    CannotCountError,
+    DurabilityResult,
+    Intake,
+    format_result,
+    run_benchmark,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,14 +59,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 seconds=given.seconds,
                 breakers=[kill] * given.faults if given.fault else [],
             )
-    except CountError as error:
+    except CannotCountError as error:
         sys.exit(str(error))
-    _report(account, given.json)
+    _print_report(account, given.json)
     return 0 if account.is_sound else 1
 
 
-def _report(account: Account, file: Path | None) -> None:
-    sys.stdout.write("\n".join(as_markdown(account)))
+def _print_report(account: DurabilityResult, file: Path | None) -> None:
+    sys.stdout.write("\n".join(format_result(account)))
     for words, marks in (("Lost", account.lost), ("Duplicates", account.doubled)):
         if marks:
             sys.stdout.write(f"{words}: {', '.join(marks)}\n")

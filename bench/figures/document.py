@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from bench.constant_rate import SENDERS
-from bench.durable_intake.intake import Account
-from bench.durable_intake.intake import as_markdown as account_as_markdown
+from bench.constant_rate import MAX_OPEN_REQUESTS
+from bench.durable_intake.intake import DurabilityResult
+from bench.durable_intake.intake import format_result as account_as_markdown
 from bench.figures.cold_start import ColdStart
 from bench.figures.failover import Failover
-from bench.figures.fixed_rate import FixedRate
-from bench.figures.saturation import Row
+from bench.figures.fixed_rate import FixedRateResult
+from bench.figures.saturation import SaturationResult
 from bench.load import CONNECTIONS
-from bench.machine import Machine, noise
+from bench.machine import MachineDescription, describe_noise
 
 _INTRODUCTION = """\
 # Figures
@@ -88,48 +88,48 @@ benchmark can also test [any other service](performance.md#durable-intake-of-any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class PublishedFigures:
     """All results of the measurements."""
 
     moment: datetime
-    machine: Machine
+    machine: MachineDescription
     #: Number of busy processors before the run.
     busy: float
     rounds: int
     seconds: int
-    rows: Sequence[Row]
+    rows: Sequence[SaturationResult]
     #: PSS and RSS of the web server's processes after the load in MiB, by arrangement.
     memory: Mapping[str, Sequence[tuple[float, float]]]
     password_hash: str
-    fixed_rate: FixedRate
+    fixed_rate: FixedRateResult
     starts: Sequence[ColdStart]
     failovers: Sequence[Failover]
-    intake: Account
+    intake: DurabilityResult
 
 
-def as_markdown(figures: Figures) -> str:
+def format_figures(figures: PublishedFigures) -> str:
     """Return the document."""
     machine = figures.machine
     about = (
         f"Measured on {figures.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} vCPU;"
         f" {machine.kernel}, Python {machine.python}, gunicorn {machine.gunicorn}, Postgres"
-        f" {machine.postgres} on {machine.storage}. {noise(figures.busy)}"
+        f" {machine.postgres} on {machine.storage}. {describe_noise(figures.busy)}"
     )
     parts = [
         _INTRODUCTION.format(machine=about),
         _LOGINS.format(password_hash=figures.password_hash),
         _SATURATION.format(connections=CONNECTIONS, rounds=figures.rounds, seconds=figures.seconds),
-        *_rates(figures),
-        *_fixed_rate(figures.fixed_rate),
-        *_cold_starts(figures.starts),
-        *_failovers(figures.failovers),
+        *_format_rates(figures),
+        *_format_fixed_rate(figures.fixed_rate),
+        *_format_cold_starts(figures.starts),
+        *_format_failovers(figures.failovers),
         _INTAKE,
         "\n".join(account_as_markdown(figures.intake)).rstrip("\n") + "\n",
     ]
     return "".join(parts)
 
 
-def _rates(figures: Figures) -> Iterator[str]:
+def _format_rates(figures: PublishedFigures) -> Iterator[str]:
     for arrangement in dict.fromkeys(row.arrangement for row in figures.rows):
         sizes = [
             " + ".join(f"{size:.0f}" for size in kind)
@@ -143,28 +143,30 @@ def _rates(figures: Figures) -> Iterator[str]:
         )
         for row in figures.rows:
             if row.arrangement == arrangement:
-                yield _rate(row)
+                yield _format_rate(row)
         yield (
             f"\nAfter the load, the processes of the web server used {sizes[0]} MiB (PSS), or"
             f" {sizes[1]} MiB with shared memory counted for each process (RSS).\n"
         )
 
 
-def _rate(row: Row) -> str:
+def _format_rate(row: SaturationResult) -> str:
     low, high = row.rates
     p50, p95, p99 = row.percentiles
     return (
-        f"| {row.work.label} | {_number(row.rate)} ({_number(low)} to {_number(high)})"
-        f" | {_number(row.per_used)} | {_number(row.per_processor)} | {p50:.1f} | {p95:.1f}"
+        f"| {row.work.label} | {_format_number(row.rate)} ({_format_number(low)} to "
+        f"{_format_number(high)})"
+        f" | {_format_number(row.per_used)} | {_format_number(row.per_processor)} | {p50:.1f} | "
+        f"{p95:.1f}"
         f" | {p99:.1f} | {row.failures:,} | {row.postgres_share:.0%} |\n"
     )
 
 
-def _fixed_rate(found: FixedRate) -> Iterator[str]:
+def _format_fixed_rate(found: FixedRateResult) -> Iterator[str]:
     yield _FIXED_RATE.format(
         rate=found.rate,
         minutes=found.seconds / 60,
-        senders=SENDERS,
+        senders=MAX_OPEN_REQUESTS,
         service=found.usage.service / found.seconds,
         postgres=found.usage.postgres / found.seconds,
     )
@@ -178,7 +180,7 @@ def _fixed_rate(found: FixedRate) -> Iterator[str]:
         cells = (
             work.label,
             f"{latencies.sent:,}",
-            _number(latencies.sent / found.seconds),
+            _format_number(latencies.sent / found.seconds),
             *(f"{each:,.1f}" for each in figures),
             reasons or "0",
         )
@@ -187,31 +189,33 @@ def _fixed_rate(found: FixedRate) -> Iterator[str]:
     yield f"\nThe maximum delay between due time and sending was {latest:,.0f} ms.\n"
 
 
-def _cold_starts(starts: Sequence[ColdStart]) -> Iterator[str]:
+def _format_cold_starts(starts: Sequence[ColdStart]) -> Iterator[str]:
     yield _STARTS
     yield "| database | starts | seconds | processor time |\n|---|--:|--:|--:|\n"
     for each in starts:
         kind = "filled" if each.is_filled else "empty"
         yield (
-            f"| {each.database}, {kind} | {len(each.seconds)} | {_spread(each.seconds)}"
-            f" | {_spread(each.computed)} |\n"
+            f"| {each.database}, {kind} | {len(each.seconds)} | {_format_spread(each.seconds)}"
+            f" | {_format_spread(each.computed)} |\n"
         )
 
 
-def _failovers(found: Sequence[Failover]) -> Iterator[str]:
+def _format_failovers(found: Sequence[Failover]) -> Iterator[str]:
     yield _FAILOVERS
     yield (
         "| failovers | token checks, s | new alerts, s | alerts acknowledged before | lost |\n"
         "|--:|--:|--:|--:|--:|\n"
     )
-    times = (_spread([getattr(each, name) for each in found]) for name in ("tokens", "alerts"))
+    times = (
+        _format_spread([getattr(each, name) for each in found]) for name in ("tokens", "alerts")
+    )
     acknowledged, lost = sum(each.acknowledged for each in found), sum(each.lost for each in found)
     yield f"| {len(found)} | {' | '.join(times)} | {acknowledged:,} | {lost:,} |\n"
 
 
-def _spread(values: Sequence[float]) -> str:
+def _format_spread(values: Sequence[float]) -> str:
     return f"{median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"  # noqa: PLR2004 - two digits

@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.machine import noise, priorities
-from bench.neighbours.findings import GOAL, Finding, Neighbourhood, median, p50, p99
-from bench.neighbours.freeze import Stillness
+from bench.machine import describe_noise, describe_priorities
+from bench.neighbours.findings import (
+    MAX_RATIO,
+    NeighborResult,
+    NeighborResults,
+    compute_median,
+    get_p50,
+    get_p99,
+)
+from bench.neighbours.freeze import FreezeResult
 from bench.samples import Sample
-from bench.workloads import Work
+from bench.workloads import RequestKind
 
 _INTRODUCTION = """\
 # Noisy neighbors
@@ -24,7 +31,7 @@ in brackets. *Ratio* is the p99 with the neighbor divided by the p99 without it.
 {goal:g}; a higher ratio is **bold**. *Failures* are wrong responses and broken connections. The
 first row of each table has no neighbor, and shows how much equal runs differ on this machine.
 """
-_LABELS = {Work.TOKEN_INFO: "Token checks", Work.INTAKE: "New alerts"}
+_LABELS = {RequestKind.TOKEN_INFO: "Token checks", RequestKind.INTAKE: "New alerts"}
 _HEAD = ("neighbor", "p50 without", "p50 with", "p99 without", "p99 with", "ratio", "failures")
 _ABOUT_ANSWERS = """
 The neighbors received these responses in all rounds, by status. A download is `incomplete` if it
@@ -44,62 +51,63 @@ seconds after the last recovery.
 """
 
 
-def as_markdown(found: Neighbourhood) -> str:
+def format_neighbor_results(found: NeighborResults) -> str:
     """Return the document."""
-    parts = [_INTRODUCTION.format(machine=_machine(found), goal=GOAL)]
+    parts = [_INTRODUCTION.format(machine=_format_machine(found), goal=MAX_RATIO)]
     databases = dict.fromkeys(each.database for each in found.findings)
     for database in databases:
         here = [each for each in found.findings if each.database == database]
-        parts += _section(database, here)
+        parts += _format_section(database, here)
     if found.stillnesses:
-        parts += [_ABOUT_STILLNESS, *_stillness(found.stillnesses)]
+        parts += [_ABOUT_STILLNESS, *_format_freeze(found.stillnesses)]
     return "".join(parts)
 
 
-def _machine(found: Neighbourhood) -> str:
+def _format_machine(found: NeighborResults) -> str:
     machine, sizes = found.machine, found.sizes
     return (
         f"Measured on {found.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} processors,"
         f" which the service, the database and all clients share; {machine.kernel}, Python"
-        f" {machine.python}, Postgres {machine.postgres}. {noise(found.busy)} {priorities()}"
+        f" {machine.python}, Postgres {machine.postgres}. {describe_noise(found.busy)} "
+        f"{describe_priorities()}"
         f" Rounds: {found.rounds} of {found.seconds} s each. Data: {sizes.stored_alerts:,} alerts,"
         f" a repository of {sizes.repository_mib} MiB, and {sizes.people:,} users who are paged by"
         " email."
     )
 
 
-def _section(database: str, findings: Sequence[Finding]) -> Iterator[str]:
+def _format_section(database: str, findings: Sequence[NeighborResult]) -> Iterator[str]:
     for work, label in _LABELS.items():
         rows = [each for each in findings if each.work is work]
         if rows:
             yield f"\n## {label}, {database}\n\n"
-            yield from _table(_HEAD, map(_row, rows))
+            yield from _format_table(_HEAD, map(_format_row, rows))
     yield _ABOUT_ANSWERS
     for each in findings:
-        if each.work is Work.TOKEN_INFO and each.answers:
+        if each.work is RequestKind.TOKEN_INFO and each.answers:
             told = ", ".join(f"{said}: {count:,}" for said, count in sorted(each.answers.items()))
             yield f"- {each.neighbour}: {told}\n"
 
 
-def _row(finding: Finding) -> Sequence[str]:
+def _format_row(finding: NeighborResult) -> Sequence[str]:
     ratio = f"{finding.ratio:.1f}"
     return (
         finding.neighbour,
-        f"{median(finding.alone, p50):.1f}",
-        f"{median(finding.beside, p50):.1f}",
-        _spread(finding.alone),
-        _spread(finding.beside),
+        f"{compute_median(finding.alone, get_p50):.1f}",
+        f"{compute_median(finding.beside, get_p50):.1f}",
+        _format_spread(finding.alone),
+        _format_spread(finding.beside),
         ratio if finding.is_met else f"**{ratio}**",
         f"{finding.errors:,}",
     )
 
 
-def _spread(samples: Sequence[Sample]) -> str:
-    figures = sorted(map(p99, samples))
-    return f"{median(samples, p99):.0f} ({figures[0]:.0f} to {figures[-1]:.0f})"
+def _format_spread(samples: Sequence[Sample]) -> str:
+    figures = sorted(map(get_p99, samples))
+    return f"{compute_median(samples, get_p99):.0f} ({figures[0]:.0f} to {figures[-1]:.0f})"
 
 
-def _stillness(found: Sequence[Stillness]) -> Iterator[str]:
+def _format_freeze(found: Sequence[FreezeResult]) -> Iterator[str]:
     head = ("database", "request", "served", "rejected", "longest wait", "recovery", "failures")
     rows = (
         (
@@ -114,10 +122,10 @@ def _stillness(found: Sequence[Stillness]) -> Iterator[str]:
         for one in found
         for each in one.waits
     )
-    yield from _table(head, rows)
+    yield from _format_table(head, rows)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     words = 1 if head[0] == "neighbor" else 2
     yield f"| {' | '.join(head)} |\n"
     yield f"|{'|'.join(['---'] * words + ['--:'] * (len(head) - words))}|\n"

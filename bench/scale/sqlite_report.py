@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from statistics import median
 
-from bench.scale.large_report import Measured, growth_table, shown_address
-from bench.scale.walk import Asked
-from bench.scale.writers import REFRESHERS, SENDERS, Waits
+from bench.scale.large_report import LargeDatabaseResults, format_address, format_growth_table
+from bench.scale.walk import WalkedRequest
+from bench.scale.writers import REFRESHER_COUNT, SENDER_COUNT, WriterWaits
 
 _HEADING = "\n## SQLite\n"
 #: Milliseconds above which a list appears in the table.
-_SLOW_MS = 500.0
+_SLOW_LIST_MS = 500.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredSqlite:
+class SqliteResults:
     """The results of a run."""
 
-    measured: Measured
+    measured: LargeDatabaseResults
     #: Maximum number of query variants for each URL.
     ways: int
     #: Size of the large database file in bytes.
@@ -27,24 +27,31 @@ class MeasuredSqlite:
     starts: Sequence[Sequence[float]]
     seconds: float
     #: Results by number of web processes.
-    writers: Mapping[int, Sequence[Waits]]
+    writers: Mapping[int, Sequence[WriterWaits]]
     day: str
 
 
-def sqlite_section(document: str) -> str:
+def find_sqlite_section(document: str) -> str:
     """Return the section of a document, or an empty string if it has none."""
     _, heading, section = document.partition(_HEADING)
     return heading + section
 
 
-def with_section(document: str, section: str) -> str:
+def replace_section(document: str, section: str) -> str:
     """Return the document with this section at the end, in place of an existing one."""
     return document.partition(_HEADING)[0].rstrip("\n") + "\n" + section
 
 
-def section_of(found: MeasuredSqlite) -> str:
+def format_section(found: SqliteResults) -> str:
     """Return the section."""
-    return "\n".join((*_head(found), *_growth(found), *_lists(found), *_writers(found)))
+    return "\n".join(
+        (
+            *_format_head(found),
+            *_format_growth(found),
+            *_format_lists(found),
+            *_format_writers(found),
+        )
+    )
 
 
 _HEAD = """
@@ -89,7 +96,7 @@ are 503 responses, and waits that ended without the lock.
 """
 
 
-def _head(found: MeasuredSqlite) -> Iterator[str]:
+def _format_head(found: SqliteResults) -> Iterator[str]:
     database = found.measured.database
     yield _HEADING + _HEAD.format(
         **database.sizes.numbers(),
@@ -102,12 +109,12 @@ def _head(found: MeasuredSqlite) -> Iterator[str]:
     )
 
 
-def _growth(found: MeasuredSqlite) -> Iterator[str]:
+def _format_growth(found: SqliteResults) -> Iterator[str]:
     few, most = found.measured.compared
     times = found.measured.times
     yield _GROWTH.format(times=times, pages=times // 5, few=few, most=most)
-    yield from growth_table(found.measured)
-    few_starts, most_starts = map(_spread, found.starts)
+    yield from format_growth_table(found.measured)
+    few_starts, most_starts = map(_format_spread, found.starts)
     yield _STARTS.lstrip("\n").format(
         few=few,
         most=most,
@@ -117,41 +124,41 @@ def _growth(found: MeasuredSqlite) -> Iterator[str]:
     )
 
 
-def _spread(seconds: Sequence[float]) -> str:
+def _format_spread(seconds: Sequence[float]) -> str:
     return f"{median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f})"
 
 
-def _lists(found: MeasuredSqlite) -> Iterator[str]:
+def _format_lists(found: SqliteResults) -> Iterator[str]:
     asked = [each for each in found.measured.before if each.status == HTTPStatus.OK]
     lists = [each for each in asked if not _is_job(each)]
     yield _LISTS.format(
         ways=found.ways,
         asked=len(lists),
         addresses=len({each.rule for each in lists}),
-        slow=_SLOW_MS,
+        slow=_SLOW_LIST_MS,
     )
     worst = {each.rule: each for each in sorted(lists, key=lambda one: one.milliseconds)}
-    slow = [each for each in worst.values() if each.milliseconds > _SLOW_MS]
+    slow = [each for each in worst.values() if each.milliseconds > _SLOW_LIST_MS]
     jobs = [each for each in asked if _is_job(each) and (each.plan or not _is_statement(each))]
     for each in (*sorted(slow, key=lambda one: -one.milliseconds), *jobs):
         mark = "- " if _is_statement(each) else ""
         yield (
-            f"| {mark}`{shown_address(each.address)}` | {each.milliseconds:,.0f} |"
+            f"| {mark}`{format_address(each.address)}` | {each.milliseconds:,.0f} |"
             f" {each.slowest_ms:,.0f} | {each.plan.replace('|', ' ')} |"
         )
     yield ""
 
 
-def _is_job(asked: Asked) -> bool:
+def _is_job(asked: WalkedRequest) -> bool:
     return asked.rule.startswith("job ")
 
 
-def _is_statement(asked: Asked) -> bool:
+def _is_statement(asked: WalkedRequest) -> bool:
     return asked.rule.endswith(": statement")
 
 
-def _writers(found: MeasuredSqlite) -> Iterator[str]:
-    yield _WRITERS.format(seconds=found.seconds, senders=SENDERS, refreshers=REFRESHERS)
+def _format_writers(found: SqliteResults) -> Iterator[str]:
+    yield _WRITERS.format(seconds=found.seconds, senders=SENDER_COUNT, refreshers=REFRESHER_COUNT)
     yield "| web processes | writer | count | p50, ms | p99, ms | longest, ms | timeouts |"
     yield "|--:|---|--:|--:|--:|--:|--:|"
     for processes, kinds in found.writers.items():

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from domain.access.actor import Actor
-from domain.access.features import AccessLevel, Feature, feature_of
+from domain.access.features import AccessLevel, Feature, find_feature
 from domain.access.permissions import Permission
 from domain.access.roles import Ability, Role
 from domain.core.errors import ForbiddenError, NotFoundError
@@ -56,7 +56,9 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
         message = "Applications cannot do this. Use a personal access token, or the web interface."
         raise ForbiddenError(message)
     if target is not None:
-        check_role(target, permission.least_in(is_group=target.is_group), permission.ability)
+        check_role(
+            target, permission.get_minimum_role(is_group=target.is_group), permission.ability
+        )
 
 
 def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
@@ -66,7 +68,7 @@ def check_role(target: TargetView, least: Role | None, ability: Ability | None =
     """
     has_role = least is None or (target.role is not None and target.role >= least)
     if not has_role and ability not in target.abilities:
-        check_no_person(target)
+        check_not_personal(target)
         label = "" if least is None else least.label
         raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
@@ -77,13 +79,13 @@ def check_state(permission: Permission, room: str, target: TargetView, *, change
     `room` is the resource of the action. Raise ForbiddenError if the project is archived or the
     feature of the resource is turned off. Raise NotFoundError if only members can use the feature.
     """
-    feature = feature_of(room)
+    feature = find_feature(room)
     if feature is not None:
         check_feature(target, feature)
     if changes:
-        check_no_person(target)
+        check_not_personal(target)
     if changes and not permission.in_archived:
-        check_takes_changes(target)
+        check_not_archived(target)
 
 
 def check_feature(target: TargetView, feature: Feature) -> None:
@@ -98,7 +100,7 @@ def check_feature(target: TargetView, feature: Feature) -> None:
         raise NotFoundError("Project not found, or you do not have access.")
 
 
-def check_no_person(target: TargetView) -> None:
+def check_not_personal(target: TargetView) -> None:
     """Check that the target is not a personal namespace, which follows its owner's account.
 
     Raise ForbiddenError if it is.
@@ -108,7 +110,7 @@ def check_no_person(target: TargetView) -> None:
         raise ForbiddenError(message)
 
 
-def check_takes_changes(target: TargetView) -> None:
+def check_not_archived(target: TargetView) -> None:
     """Check that a project is not archived.
 
     Raise ForbiddenError if it is.

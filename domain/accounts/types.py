@@ -5,16 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from domain.accounts.email_addresses import WaitingAddress
+from domain.accounts.email_addresses import UnconfirmedAddress
 from domain.core.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,
     GitLabQuery,
-    GivenTimeOrDay,
     OffsetQuery,
     Option,
     PagedQuery,
+    RequestTimeOrDay,
     RequiredText,
     Resource,
     Search,
@@ -37,8 +37,8 @@ class UserQuery(PagedQuery, GitLabQuery):
     without_project_bots: bool = False
     exclude_active: bool = False
     exclude_humans: bool = False
-    created_after: GivenTimeOrDay | None = None
-    created_before: GivenTimeOrDay | None = None
+    created_after: RequestTimeOrDay | None = None
+    created_before: RequestTimeOrDay | None = None
     #: True if only administrators are listed. This filter and the next two are for administrators.
     admins: bool = False
     #: True if only users without any membership are listed.
@@ -68,7 +68,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     @property
     def is_active(self) -> bool | None:
         """Return whether the accounts must be active; None for both."""
-        return _chosen(self.active, self.exclude_active)
+        return _combine_flags(self.active, self.exclude_active)
 
     @property
     def is_blocked(self) -> bool | None:
@@ -78,7 +78,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     @property
     def is_human(self) -> bool | None:
         """Return whether the accounts must belong to people; None for both."""
-        return _chosen(self.humans or self.without_project_bots, self.exclude_humans)
+        return _combine_flags(self.humans or self.without_project_bots, self.exclude_humans)
 
     @property
     def is_admin(self) -> bool | None:
@@ -101,7 +101,7 @@ class UserQuery(PagedQuery, GitLabQuery):
         return None if self.two_factor is None else self.two_factor == "enabled"
 
 
-def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
+def _combine_flags(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
     """Return the value of a condition that two parameters select, or None for both values."""
     return wanted if wanted or unwanted else None
 
@@ -166,7 +166,7 @@ class AccountPage(Account):
     #: Number of live sign-ins.
     open_sign_ins: int
     #: Email address that waits for confirmation. null if there is none.
-    waiting_address: WaitingAddress | None
+    waiting_address: UnconfirmedAddress | None
 
 
 class NewAccount(Account, SecretResource):

@@ -7,11 +7,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
-from domain.core.database.paging import LARGEST_ID, LONGEST_SEARCH
+from domain.alerts.reading.text import replace_unstorable
+from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
 from domain.core.errors import InvalidError
 from domain.core.types.base import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     Body,
     KeysetQuery,
     Numbers,
@@ -21,31 +21,31 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    one_of,
-    partial,
-    split,
+    describe_choices,
+    make_fields_optional,
+    split_words,
 )
 from domain.paging.escalations.steps import (
-    MOST_TARGETS,
+    MAX_TARGETS,
     AnyTarget,
     TargetKind,
+    format_target,
     parse_target,
-    target_words,
 )
 from domain.paging.escalations.types import EscalationTarget, GivenTarget
 
-LONGEST_TITLE = 255
-LONGEST_DESCRIPTION = 50_000
-LONGEST_NOTE = 10_000
+MAX_INCIDENT_TITLE_LENGTH = 255
+MAX_INCIDENT_DESCRIPTION_LENGTH = 50_000
+MAX_INCIDENT_COMMENT_LENGTH = 10_000
 #: Maximum number of alerts that a request can link.
-MOST_AT_ONCE = 200
+MAX_ALERTS_PER_LINK = 200
 _SEVERITIES = tuple(Severity)
 #: Urgency of the severity critical.
-HIGHEST_URGENCY = len(_SEVERITIES) - 1
+MAX_URGENCY = len(_SEVERITIES) - 1
 #: Maximum number of linked alerts that an incident lists. Its count includes all of them.
-MOST_NAMED_ALERTS = 100
-LONGEST_RULE_NAME = 255
-_LONGEST_NAME = 255
+MAX_LISTED_ALERTS = 100
+MAX_INCIDENT_RULE_NAME_LENGTH = 255
+_MAX_NAME_LENGTH = 255
 
 
 class IncidentStatus(StrEnum):
@@ -60,14 +60,14 @@ STATUSES = tuple(status.value for status in IncidentStatus)
 OPEN_STATUSES = (IncidentStatus.TRIGGERED.value, IncidentStatus.ACKNOWLEDGED.value)
 
 
-def urgency_of(severity: Severity) -> int:
+def convert_to_urgency(severity: Severity) -> int:
     """Convert a severity to its stored value, from 0 for unknown to 5 for critical."""
-    return HIGHEST_URGENCY - severity.rank
+    return MAX_URGENCY - severity.rank
 
 
-def severity_of(urgency: int) -> Severity:
+def convert_to_severity(urgency: int) -> Severity:
     """Convert a stored value to a severity."""
-    return _SEVERITIES[HIGHEST_URGENCY - urgency]
+    return _SEVERITIES[MAX_URGENCY - urgency]
 
 
 class EntryKind(StrEnum):
@@ -110,42 +110,44 @@ class EntryFilter(StrEnum):
     ACTIVITY = "only_activity"
 
 
-def checked_title(text: str) -> str:
+def validate_incident_title(text: str) -> str:
     """Return a title on one line.
 
     Raise InvalidError if it is not valid.
     """
-    title = " ".join(storable(text).split())
-    if not title or len(title) > LONGEST_TITLE:
-        raise InvalidError(f"The title must have 1 to {LONGEST_TITLE} characters.", field="title")
+    title = " ".join(replace_unstorable(text).split())
+    if not title or len(title) > MAX_INCIDENT_TITLE_LENGTH:
+        raise InvalidError(
+            f"The title must have 1 to {MAX_INCIDENT_TITLE_LENGTH} characters.", field="title"
+        )
     return title
 
 
-def checked_description(text: str) -> str:
+def validate_incident_description(text: str) -> str:
     """Return a description, which may be empty.
 
     Raise InvalidError if it is too long.
     """
-    return checked_lines(text, "description", LONGEST_DESCRIPTION)
+    return validate_lines(text, "description", MAX_INCIDENT_DESCRIPTION_LENGTH)
 
 
-def checked_note(text: str) -> str:
+def validate_comment(text: str) -> str:
     """Return a comment.
 
     Raise InvalidError if it is empty or too long.
     """
-    note = checked_lines(text, "body", LONGEST_NOTE)
+    note = validate_lines(text, "body", MAX_INCIDENT_COMMENT_LENGTH)
     if not note:
         raise InvalidError("Enter a comment.", field="body")
     return note
 
 
-def checked_lines(text: str, field: str, longest: int) -> str:
+def validate_lines(text: str, field: str, longest: int) -> str:
     """Return a multi-line text, which may be empty.
 
     Raise InvalidError if it is too long.
     """
-    lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    lines = replace_unstorable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
         message = f"The text can have at most {longest:,} characters. It has {len(lines):,}."
         raise InvalidError(message, field=field)
@@ -153,9 +155,13 @@ def checked_lines(text: str, field: str, longest: int) -> str:
 
 
 #: Text of a filter. Characters that no database can store are replaced, so they match nothing.
-_Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
-_Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
-_UserIds = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST_ID)], ...], BeforeValidator(split)]
+_FilterText = Annotated[str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable)]
+_Search = Annotated[
+    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable)
+]
+_UserIds = Annotated[
+    tuple[Annotated[int, Field(ge=0, le=MAX_ID)], ...], BeforeValidator(split_words)
+]
 
 
 class IncidentQuery(KeysetQuery):
@@ -166,10 +172,10 @@ class IncidentQuery(KeysetQuery):
         description="Status of the incident. `open` stands for triggered or acknowledged.",
     )
     severity: Severity | None = None
-    assignee: _Name = Field(
+    assignee: _FilterText = Field(
         default="", description="User name of an assignee, or `-` for incidents without assignees."
     )
-    alert: Annotated[int, Field(ge=1, le=LARGEST_NUMBER)] | None = Field(
+    alert: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None = Field(
         default=None, description="Number (iid) of an alert that is linked to the incident."
     )
     search: _Search = Field(
@@ -183,16 +189,18 @@ class IncidentQuery(KeysetQuery):
     )
 
 
-_QUIETS = "True if the open alerts of the incident page nobody while"
+_QUIET_ALERTS_DESCRIPTION = "True if the open alerts of the incident page nobody while"
 
 
 class _IncidentFields(Body):
     title: Text | None = Field(
-        default=None, description=f"Title of at most {LONGEST_TITLE} characters."
+        default=None, description=f"Title of at most {MAX_INCIDENT_TITLE_LENGTH} characters."
     )
     description: Text | None = Field(
         default=None,
-        description=f"Description in Markdown, at most {LONGEST_DESCRIPTION} characters.",
+        description=(
+            f"Description in Markdown, at most {MAX_INCIDENT_DESCRIPTION_LENGTH} characters."
+        ),
     )
     severity: Severity | None = None
     assignees: Annotated[
@@ -212,7 +220,7 @@ class _IncidentFields(Body):
     quiet_alerts: Annotated[
         bool | None,
         Option("--quiet-alerts/--page-alerts"),
-        Field(description=f"{_QUIETS} it is acknowledged."),
+        Field(description=f"{_QUIET_ALERTS_DESCRIPTION} it is acknowledged."),
     ] = None
     page_assignees: Annotated[
         bool,
@@ -227,7 +235,7 @@ class NewIncident(_IncidentFields):
     alerts: Annotated[
         Numbers,
         Option("--alert"),
-        Field(description=f"Numbers (iid) of the alerts to link, at most {MOST_AT_ONCE}."),
+        Field(description=f"Numbers (iid) of the alerts to link, at most {MAX_ALERTS_PER_LINK}."),
     ] = ()
 
 
@@ -256,15 +264,15 @@ class Incident(Resource):
     project_id: int
     title: str
     description: str = Field(description="Description in Markdown.")
-    severity: Annotated[Severity, one_of(*Severity)]
+    severity: Annotated[Severity, describe_choices(*Severity)]
     status: IncidentStatus
     assignees: tuple[IncidentPerson, ...]
     alerts: tuple[int, ...] = Field(
-        description=f"Numbers (iid) of the first {MOST_NAMED_ALERTS} linked alerts."
+        description=f"Numbers (iid) of the first {MAX_LISTED_ALERTS} linked alerts."
     )
     alerts_count: int
     close_when_resolved: bool
-    quiet_alerts: bool = Field(description=f"{_QUIETS} it is acknowledged.")
+    quiet_alerts: bool = Field(description=f"{_QUIET_ALERTS_DESCRIPTION} it is acknowledged.")
     rule_id: int | None = Field(description="Id of the rule that opened the incident.")
     author: IncidentPerson | None = Field(
         description="User who opened the incident. Null if a rule or command opened it."
@@ -299,7 +307,7 @@ class IncidentAlertsBody(Body):
     """Alerts to link to an incident."""
 
     alerts: Numbers = Field(
-        description=f"Numbers (iid) of the alerts to link, at most {MOST_AT_ONCE}."
+        description=f"Numbers (iid) of the alerts to link, at most {MAX_ALERTS_PER_LINK}."
     )
 
 
@@ -365,7 +373,7 @@ class IncidentRuleQuery(OffsetQuery):
 class NewIncidentRule(ConditionsBody):
     """A new rule. An alert that meets all of its conditions opens an incident."""
 
-    name: Text = Field(description=f"Name of 1 to {LONGEST_RULE_NAME} characters.")
+    name: Text = Field(description=f"Name of 1 to {MAX_INCIDENT_RULE_NAME_LENGTH} characters.")
     close_when_resolved: Annotated[
         bool,
         Option("--close-when-resolved/--close-by-hand"),
@@ -393,7 +401,7 @@ class NewIncidentRule(ConditionsBody):
         tuple[GivenTarget | Text, ...],
         Option("--responder"),
         Field(
-            max_length=MOST_TARGETS,
+            max_length=MAX_TARGETS,
             description="Users and schedules that the rule assigns to its incidents and pages, as "
             "objects or as texts such as `user:alice` and `schedule:Primary`.",
         ),
@@ -420,7 +428,7 @@ class NewIncidentRule(ConditionsBody):
         return found
 
 
-@partial
+@make_fields_optional
 class IncidentRuleChange(NewIncidentRule):
     """Changes to a rule. Omitted fields are kept."""
 
@@ -449,4 +457,4 @@ class IncidentRule(ConditionsResource):
     @property
     def responder_words(self) -> list[str]:
         """Responders of the rule as texts."""
-        return [target_words(TargetKind(each.type), each.name) for each in self.responders]
+        return [format_target(TargetKind(each.type), each.name) for each in self.responders]

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from domain.releases.changes import Change
-from domain.releases.listing import by_release, effect_of
+from domain.releases.listing import describe_effect, group_by_release
 from domain.releases.schedule import SCHEDULE
 
 _INTRODUCTION = """\
@@ -26,26 +26,26 @@ this service does not have. The row *here* describes the behavior of this servic
 """
 
 
-def document() -> str:
+def build_document() -> str:
     """Return the text of docs/releases.md."""
-    return _INTRODUCTION + "".join(line + "\n" for line in _lines())
+    return _INTRODUCTION + "".join(line + "\n" for line in _format_lines())
 
 
-def _lines() -> Iterator[str]:
+def _format_lines() -> Iterator[str]:
     hosted = sum(each.hosted for each in SCHEDULE)
     yield f"\n{len(SCHEDULE)} changes, {hosted} of them in interfaces that this service has."
-    for release, changes in by_release(SCHEDULE):
+    for release, changes in group_by_release(SCHEDULE):
         yield from ("", f"## {release}")
         for change in changes:
-            yield from _section(change)
+            yield from _format_section(change)
 
 
-def _section(change: Change) -> Iterator[str]:
+def _format_section(change: Change) -> Iterator[str]:
     yield from ("", f"### {change.title}", "")
     yield from ("| | |", "|---|---|")
-    concerned = "<br>".join(_code(str(each)) for each in change.matches)
+    concerned = "<br>".join(_format_code(str(each)) for each in change.matches)
     facts = {
-        "id": _code(change.id),
+        "id": _format_code(change.id),
         "interface": change.interface.label,
         "announced": change.announced or "not specified",
         "end of support": change.end_of_support or "not specified",
@@ -53,16 +53,16 @@ def _section(change: Change) -> Iterator[str]:
         "affects": concerned,
         "effect": change.after,
         "use instead": change.replacement,
-        "here": effect_of(change),
+        "here": describe_effect(change),
     }
     for name, value in facts.items():
         yield f"| {name} | {value} |"
 
 
-def _code(text: str) -> str:
+def _format_code(text: str) -> str:
     escaped = text.replace("|", "\\|")
     return f"`{escaped}`"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    sys.stdout.write(build_document())

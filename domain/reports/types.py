@@ -8,29 +8,29 @@ from pydantic import Field
 
 from domain.alerts.reading.incoming import Severity
 from domain.core.errors import InvalidError
-from domain.core.time_zones import check_zone, instant, wall_time, zone
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone, normalize_zone_name
 from domain.core.types.base import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     Body,
-    GivenTime,
     PagedQuery,
     Query,
+    RequestTime,
     RequiredText,
     Resource,
     Text,
     Time,
-    one_of,
+    describe_choices,
 )
-from domain.paging.escalations.types import PAGES_KEPT_FOR, ContactOutcome
+from domain.paging.escalations.types import PAGE_RETENTION, ContactOutcome
 from domain.paging.notifications.states import PageState
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.types import checked_period, with_from
+from domain.paging.on_call.types import add_from_field, check_period
 
-LONGEST_HANDOVER_NOTE = 10_000
+MAX_HANDOFF_NOTE_LENGTH = 10_000
 #: Maximum number of listed pages. All pages are counted.
-MOST_PAGES = 2_000
+MAX_LISTED_PAGES = 2_000
 #: Times at which a night starts and ends, in the time zone of the reader.
-_NIGHT_BEGINS, _NIGHT_ENDS = time(18), time(9)
+_NIGHT_START, _NIGHT_END = time(18), time(9)
 _DAY = timedelta(days=1)
 
 
@@ -42,10 +42,13 @@ class ReportPeriod(StrEnum):
     FOUR_WEEKS = "last_4_weeks"
 
 
-_LENGTHS = {ReportPeriod.WEEK: timedelta(weeks=1), ReportPeriod.FOUR_WEEKS: timedelta(weeks=4)}
+_PERIOD_LENGTHS = {
+    ReportPeriod.WEEK: timedelta(weeks=1),
+    ReportPeriod.FOUR_WEEKS: timedelta(weeks=4),
+}
 
 
-@with_from
+@add_from_field
 class ReportQuery(Query):
     """The period of a report: a predefined period, or times."""
 
@@ -54,7 +57,7 @@ class ReportQuery(Query):
         description="Predefined period. `last_night` is from 18:00 to 09:00 in `time_zone`. Has no "
         "effect if `from` is given.",
     )
-    until: GivenTime | None = Field(
+    until: RequestTime | None = Field(
         default=None, description="End of the period that starts at `from`. The default is now."
     )
     time_zone: Text = Field(
@@ -71,24 +74,24 @@ class ReportQuery(Query):
         if start is None and self.until is not None:
             raise InvalidError("`from` is required if `until` is given.", field="from")
         if start is None:
-            return _named(self.period, check_zone(self.time_zone), now)
+            return _build_named_period(self.period, normalize_zone_name(self.time_zone), now)
         end = self.until or now
-        if start < now - PAGES_KEPT_FOR:
+        if start < now - PAGE_RETENTION:
             message = (
-                f"A report can start at most {PAGES_KEPT_FOR.days} days ago, because older pages "
+                f"A report can start at most {PAGE_RETENTION.days} days ago, because older pages "
                 "are deleted."
             )
             raise InvalidError(message, field="from")
-        return checked_period(start, end, fields=("from", "until"))
+        return check_period(start, end, fields=("from", "until"))
 
 
-def _named(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
+def _build_named_period(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
     if period is not ReportPeriod.NIGHT:
-        return Period(now - _LENGTHS[period], now)
-    place = zone(time_zone)
-    today = wall_time(now, place).date()
-    start, end = datetime.combine(today - _DAY, _NIGHT_BEGINS), datetime.combine(today, _NIGHT_ENDS)
-    return Period(instant(start, place), instant(end, place))
+        return Period(now - _PERIOD_LENGTHS[period], now)
+    place = get_zone(time_zone)
+    today = convert_to_local(now, place).date()
+    start, end = datetime.combine(today - _DAY, _NIGHT_START), datetime.combine(today, _NIGHT_END)
+    return Period(convert_to_utc(start, place), convert_to_utc(end, place))
 
 
 class AnswerKind(StrEnum):
@@ -124,7 +127,7 @@ class ReportedPage(Resource):
     alert_iid: int | None = Field(description="Number of the alert. Null for an incident.")
     incident_iid: int | None = Field(description="Number of the incident. Null for an alert.")
     title: str
-    severity: Annotated[str, one_of(*Severity)]
+    severity: Annotated[str, describe_choices(*Severity)]
     user: str | None = Field(
         description="User name of the paged user. Null for a channel or a deleted account."
     )
@@ -241,7 +244,7 @@ class NewHandoverNote(Body):
     """A new handoff note for the next user on call."""
 
     text: RequiredText = Field(
-        description=f"Text in Markdown, at most {LONGEST_HANDOVER_NOTE:,} characters."
+        description=f"Text in Markdown, at most {MAX_HANDOFF_NOTE_LENGTH:,} characters."
     )
 
 
@@ -275,8 +278,9 @@ class Report(Resource):
     time_zone: str
     totals: ReportTotals
     pages: list[ReportedPage] = Field(
-        description=f"Last {MOST_PAGES:,} pages in chronological order. The CSV export has all "
-        "pages."
+        description=(
+            f"Last {MAX_LISTED_PAGES:,} pages in chronological order. The CSV export has all pages."
+        )
     )
     earlier_pages: int = Field(description="Number of earlier pages that are not listed.")
     times: list[ResponseTimes] = Field(
@@ -290,7 +294,7 @@ class Report(Resource):
     handover_notes: list[HandoverNote]
 
 
-LONGEST_DOCUMENT = 100_000
+MAX_DOCUMENT_LENGTH = 100_000
 
 
 class DocumentQuery(Query):
@@ -323,8 +327,8 @@ class IncidentDocument(Resource):
 class IncidentDocumentChange(Body):
     """A new text of a post-incident document."""
 
-    text: Text = Field(description=f"Text in Markdown, at most {LONGEST_DOCUMENT:,} characters.")
-    revision: Annotated[int, Field(ge=0, le=LARGEST_NUMBER)] | None = Field(
+    text: Text = Field(description=f"Text in Markdown, at most {MAX_DOCUMENT_LENGTH:,} characters.")
+    revision: Annotated[int, Field(ge=0, le=MAX_NUMBER)] | None = Field(
         default=None,
         description="Revision that the new text is based on. The request is rejected if the "
         "document has changed since then.",

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from bench.processes import process_sizes
+from bench.processes import measure_process_sizes
 from tests.support.service.ports import free_port
 
 _START_SECONDS = 120
@@ -54,8 +54,8 @@ def watch_idle(root: Path) -> Idle:
             before = _processor_seconds(service.pid)
             sleep(_WATCH_SECONDS)
             share = (_processor_seconds(service.pid) - before) / _WATCH_SECONDS
-            sizes = process_sizes(service.pid, "")
-            return Idle(share, max(process_sizes(service.pid, "gunicorn")), sum(sizes))
+            sizes = measure_process_sizes(service.pid, "")
+            return Idle(share, max(measure_process_sizes(service.pid, "gunicorn")), sum(sizes))
         finally:
             service.terminate()
             service.wait(_START_SECONDS)

@@ -8,16 +8,16 @@ from flask import Blueprint, Flask
 
 import blueprints
 from tests.support.wire.addresses import Address, listed_addresses
-from web.access.decorators import open_to_anyone, signed_in
+from web.access.decorators import open_to_anyone, sign_in_required
 from web.http.cors import CorsPolicy
-from web.http.endpoints import PageBlueprint, endpoints_of
+from web.http.endpoints import PageBlueprint, get_endpoints
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 def test_access_marks_of_views_match_the_list_of_addresses(app: Flask) -> None:
-    endpoints = endpoints_of(app).by_name
+    endpoints = get_endpoints(app).by_name
     served = [
         Address(method, rule.rule, endpoints[rule.endpoint].access)
         for rule in app.url_map.iter_rules()
@@ -70,7 +70,7 @@ def test_views_with_missing_or_wrong_access_marks_are_rejected(
 
 
 def test_a_view_cannot_have_two_access_marks() -> None:
-    @signed_in
+    @sign_in_required
     def view() -> str:
         return "hello"
 

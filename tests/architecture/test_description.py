@@ -11,13 +11,13 @@ import pytest
 import requests
 from flask import Flask
 
-from domain.releases.changes import Kind
-from domain.releases.matching import calls_to
+from domain.releases.changes import ReleaseChangeKind
+from domain.releases.matching import find_call_matches
 from domain.releases.schedule import SCHEDULE
 from tests.support.service.live import NewService, running
 from web.api.description.described import find_description
 from web.api.operations import Operation
-from web.http.endpoints import MachineBlueprint, find_mark
+from web.http.endpoints import MachineBlueprint, find_access_decorator
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -55,7 +55,7 @@ def document(answer: requests.Response) -> dict[str, Any]:
 
 def is_described(app: Flask, name: str) -> bool:
     view = app.view_functions[name]
-    return find_description(view) is not None or isinstance(find_mark(view), Operation)
+    return find_description(view) is not None or isinstance(find_access_decorator(view), Operation)
 
 
 def test_endpoints_for_programs_are_described_or_left_out_with_a_reason(app: Flask) -> None:
@@ -229,14 +229,14 @@ def test_a_field_is_removed_from_all_responses_at_the_same_release(
     document: dict[str, Any],
 ) -> None:
     schemas = document["components"]["schemas"]
-    gone = [each for each in SCHEDULE if each.hosted and each.kind is Kind.FIELD_GONE]
+    gone = [each for each in SCHEDULE if each.hosted and each.kind is ReleaseChangeKind.FIELD_GONE]
     last = {name.rpartition(".")[2] for each in gone for call in each.calls for name in call.fields}
     missing = []
     for path, methods in document["paths"].items():
         if not path.startswith("/api/v4/"):
             continue
         for method, operation in methods.items():
-            concerns = calls_to(method.upper(), re.sub(r"\{[^}]*\}", ":name", path))
+            concerns = find_call_matches(method.upper(), re.sub(r"\{[^}]*\}", ":name", path))
             known = {name for each in concerns for name in each.call.fields}
             shown: set[str] = set()
             for answer in operation["responses"].values():

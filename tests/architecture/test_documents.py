@@ -10,7 +10,7 @@ import click
 import pytest
 from flask import Flask
 
-from domain.releases.document import document as releases_document
+from domain.releases.document import build_document as releases_document
 from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.advisories import advisories
 from tests.coverage.advisories import document as advisories_document
@@ -20,10 +20,10 @@ from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, stan
 from tests.coverage.summary import document as coverage_document
 from web.commands import gatebell
 from web.commands.operator_help import TEXTS
-from web.commands.reference import OUTPUTS, TOPICS
-from web.commands.reference import document as commands_document
+from web.commands.reference import OUTPUT_DESCRIPTIONS, TOPICS
+from web.commands.reference import build_command_reference as commands_document
 from web.settings.reader import Settings
-from web.settings.sections import document as settings_document
+from web.settings.sections import build_settings_reference as settings_document
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,8 +50,8 @@ def test_every_command_belongs_to_one_topic() -> None:
 
 
 def test_described_outputs_belong_to_existing_commands() -> None:
-    described = {f"#### gatebell {name}" for name in OUTPUTS if " " in name}
-    alone = {f"### gatebell {name}" for name in OUTPUTS if " " not in name}
+    described = {f"#### gatebell {name}" for name in OUTPUT_DESCRIPTIONS if " " in name}
+    alone = {f"### gatebell {name}" for name in OUTPUT_DESCRIPTIONS if " " not in name}
     assert described | alone <= set(commands_document().splitlines())
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from models import Base
 from web.database.engine import open_engine
-from web.database.schema import MIGRATIONS, newest_known_revision
+from web.database.schema import MIGRATIONS_FOLDER, get_newest_known_revision
 from web.settings.reader import Settings
 
 #: Number of the first migration after 0.1.0
@@ -33,12 +33,12 @@ def engine(settings: Settings) -> Iterator[Engine]:
 @pytest.fixture
 def scripts() -> ScriptDirectory:
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("script_location", str(MIGRATIONS_FOLDER))
     return ScriptDirectory.from_config(config)
 
 
 def test_migrations_are_numbered_without_a_gap() -> None:
-    names = sorted(file.name for file in (MIGRATIONS / "versions").glob("*.py"))
+    names = sorted(file.name for file in (MIGRATIONS_FOLDER / "versions").glob("*.py"))
     assert names
     for number, name in zip(count(_FIRST), names, strict=False):
         assert re.fullmatch(rf"{number:04}_[a-z0-9_]+\.py", name)
@@ -54,7 +54,7 @@ def test_each_migration_follows_the_one_before(scripts: ScriptDirectory) -> None
 def test_file_numbers_match_alembic_revisions(scripts: ScriptDirectory) -> None:
     for script in scripts.walk_revisions():
         assert Path(script.path).name.startswith(f"{script.revision}_")
-    assert newest_known_revision() == scripts.get_current_head()
+    assert get_newest_known_revision() == scripts.get_current_head()
 
 
 #: Table in which a migration notes that it breaks older code (ADR 26).
@@ -70,7 +70,7 @@ def is_silently_destructive(source: str) -> bool:
 
 
 def test_a_destructive_migration_records_the_code_that_it_breaks() -> None:
-    files = sorted((MIGRATIONS / "versions").glob("0*.py"))
+    files = sorted((MIGRATIONS_FOLDER / "versions").glob("0*.py"))
     assert files
     assert not [file.name for file in files if is_silently_destructive(file.read_text())]
 

@@ -5,13 +5,13 @@ from flask import Flask
 
 from domain.access.permissions import PERMISSIONS
 from web.api.operations import Operation
-from web.http.endpoints import find_mark
+from web.http.endpoints import find_access_decorator
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 def test_each_row_of_the_table_belongs_to_the_view_with_its_name(app: Flask) -> None:
-    marks = {name: find_mark(view) for name, view in app.view_functions.items()}
+    marks = {name: find_access_decorator(view) for name, view in app.view_functions.items()}
     operations = {
         endpoint: mark.arguments.name
         for endpoint, mark in marks.items()
@@ -29,7 +29,7 @@ _NOT_COMMON = ("users.current", "users.ssh_keys")
 @pytest.mark.spec("L2")
 def test_reading_users_projects_groups_and_members_has_a_rate_limit(app: Flask) -> None:
     reading = {rule.endpoint for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ())}
-    marks = [find_mark(app.view_functions[endpoint]) for endpoint in reading]
+    marks = [find_access_decorator(app.view_functions[endpoint]) for endpoint in reading]
     without = [
         mark.arguments.name
         for mark in marks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from blueprints.help.documents import sections
+from blueprints.help.documents import load_sections
 from tests.support.service.live import ROOT
 
 _SECONDS = 300
@@ -35,7 +35,7 @@ def test_the_site_builds_without_warnings_in_the_order_of_the_index(tmp_path: Pa
     linked = re.findall(
         r'<li class="toctree-l1[^"]*"><a class="reference internal" href="(.*?)\.html"', first
     )
-    assert linked == [topic.name for section in sections() for topic in section.topics]
+    assert linked == [topic.name for section in load_sections() for topic in section.topics]
     guide = (tmp_path / "site" / "guides" / "web-application.html").read_text(encoding="utf-8")
     assert '<span class="caption-text">app.py</span>' in guide
     assert (tmp_path / "site" / "searchindex.js").stat().st_size > 100_000

@@ -145,10 +145,10 @@ def ways(root: Path) -> dict[str, int]:
     trace = Trace(root)
     from app import create_app  # noqa: PLC0415 - of the checkout that was given
     from web.database.schema import migrate  # noqa: PLC0415
-    from web.settings.reader import read_settings  # noqa: PLC0415
+    from web.settings.reader import parse_settings  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
-        settings = read_settings({"INSTANCE_PATH": folder, "BASE_URL": "http://localhost"})
+        settings = parse_settings({"INSTANCE_PATH": folder, "BASE_URL": "http://localhost"})
         migrate(settings)
         caller = Caller(create_app(settings))
         found = {}

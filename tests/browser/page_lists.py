@@ -6,7 +6,7 @@ from domain.access.roles import Role
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
-from domain.paging.notifications.acknowledging import AcknowledgementLink, seal_link
+from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
 from models import AccessToken, AlertBatch, Identity, PersonalAccessToken
 from tests.browser.looks import NASTY
 from tests.support.accounts.administration import id_of
@@ -50,7 +50,7 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
     at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
     api_caller(gatebell, person, at).done("POST", status=201, json={**email, "label": "Team"})
     link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
-    sealed = seal_link(link, [settings_of(gatebell).secret_key], now=now())
+    sealed = sign_link(link, [settings_of(gatebell).secret_key], now=now())
     contacts = "/-/user_settings/contacts"
     own = [contacts, f"{contacts}/rules/{rule['id']}", "/-/on_call", "/-/on_call/cover"]
     return [*own, f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]

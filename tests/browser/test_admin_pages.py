@@ -9,14 +9,21 @@ from playwright.sync_api import Page, expect
 from domain.accounts.users import get_user
 from domain.audit.events import (
     STREAMED_ONLY,
-    Actor,
     Event,
+    EventActor,
     EventKind,
     EventSource,
-    Place,
+    NamespaceIds,
     store_event,
 )
-from domain.releases.usage.storing import ANONYMOUS, Consumer, Count, Counted, Shape, store_counted
+from domain.releases.usage.storing import (
+    ANONYMOUS_CONSUMER,
+    CallTotals,
+    Consumer,
+    CountedCalls,
+    Shape,
+    store_call_counts,
+)
 from models import AuditStream, User
 from tests.browser.doors import have_signed_in
 from tests.browser.looks import NASTY, problems_at, problems_of
@@ -54,23 +61,31 @@ def root(live_sqlite: LiveGatebell) -> Person:
     with database_of(live_sqlite) as session:
         user = get_user(person.username, session=session)
         source = EventSource(
-            actor=Actor(id=user.id, name=user.username),
+            actor=EventActor(id=user.id, name=user.username),
             address="2001:db8:1234:5678:9abc:def0:1234:5678",
         )
         about = (("Deploy Board", {"scopes": "api"}), (NASTY, {NASTY[:40]: NASTY}))
         for kind in set(EventKind) - STREAMED_ONLY:
             for subject, details in about:
                 event = Event(
-                    kind=kind, user_id=user.id, subject=subject, details=details, place=Place()
+                    kind=kind,
+                    user_id=user.id,
+                    subject=subject,
+                    details=details,
+                    place=NamespaceIds(),
                 )
                 store_event(event, source, session=session, now=now())
     token = make_token(live_sqlite, person, name=NASTY[:100])
     board = make_application(live_sqlite, person, name=NASTY[:100])
-    count = Count(1_234, now() - timedelta(days=3), now(), "2001:db8::7")
+    count = CallTotals(1_234, now() - timedelta(days=3), now(), "2001:db8::7")
     callers = (Consumer(user.id, None, token.id), Consumer(user.id, board.client_id, None))
-    counted = [Counted(each, shape, count) for each in (*callers, ANONYMOUS) for shape in SHAPES]
+    counted = [
+        CountedCalls(each, shape, count)
+        for each in (*callers, ANONYMOUS_CONSUMER)
+        for shape in SHAPES
+    ]
     with database_of(live_sqlite) as session:
-        store_counted(counted, session=session)
+        store_call_counts(counted, session=session)
     return person
 
 

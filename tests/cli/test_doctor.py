@@ -12,8 +12,8 @@ from platform import python_version
 import pytest
 from flask import Flask
 
-from domain.core.hosts import WORKER_HEARTBEAT, HostReport, record_host_report, record_turn
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.core.hosts import WORKER_HEARTBEAT_JOB, HostReport, record_host_report, record_run
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import AlertChange
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
@@ -21,9 +21,9 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.commands import operate
 from tests.support.service.live import NewService, running
 from tests.support.service.ports import free_port
-from web.commands.doctor import FORGED, judge_headers
+from web.commands.doctor import FORGED_ADDRESS, evaluate_forwarded_headers
 from web.extensions import db
-from web.sealing.sealer import HEADER, new_probe
+from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
 from web.services import services
 from web.settings.reader import Settings
 
@@ -80,7 +80,7 @@ def test_missing_parts_are_reported_and_set_the_exit_status(app: Flask) -> None:
 def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask) -> None:
     with app.app_context():
         ahead = now() + timedelta(hours=1)
-        record_turn(WORKER_HEARTBEAT, session=db.session(), now=ahead)
+        record_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=ahead)
         db.session.commit()
     _, found = diagnosis(app)
     said = "The latest report of the background worker has a time in the future."
@@ -90,7 +90,7 @@ def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask
 def test_unprocessed_changes_are_reported(app: Flask) -> None:
     with app.app_context():
         since = now() - timedelta(minutes=10)
-        record_turn(WORKER_HEARTBEAT, session=db.session(), now=now())
+        record_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=now())
         change = {"project_id": 1, "alert_id": 1, "kind": "opened", "created_at": since}
         db.session.add(AlertChange(follower="escalations", severity=0, **change))
         db.session.commit()
@@ -187,16 +187,16 @@ def test_a_readable_file_is_reported_only_if_its_folder_is_accessible(
 
 
 SEEN = (
-    (0, FORGED, "ok", "through 0 proxies"),
+    (0, FORGED_ADDRESS, "ok", "through 0 proxies"),
     (1, "203.0.113.9", "ok", "through 1 proxy. The address of this host is 203.0.113.9"),
-    (1, f"{FORGED}, 203.0.113.9", "ok", "through 1 proxy"),
-    (1, FORGED, "failed", "clients can choose their own IP address"),
+    (1, f"{FORGED_ADDRESS}, 203.0.113.9", "ok", "through 1 proxy"),
+    (1, FORGED_ADDRESS, "failed", "clients can choose their own IP address"),
     (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),
-    (1, f"{FORGED}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
+    (1, f"{FORGED_ADDRESS}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
     # The proxy replaces the header that the client sent, as the files of deploy/ do.
     (2, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1, unless"),
     (3, "203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2, unless"),
-    (2, f"{FORGED}, 203.0.113.9", "failed", "clients can choose their own IP address"),
+    (2, f"{FORGED_ADDRESS}, 203.0.113.9", "failed", "clients can choose their own IP address"),
     # The proxy removes the header.
     (1, "", "failed", "Set TRUSTED_PROXIES=0, unless"),
 )
@@ -209,14 +209,14 @@ def test_the_number_of_proxies_is_detected(
     for trusted, forwarded, state, sentence in SEEN:
         app = apps[trusted]
         with app.app_context():
-            probe = new_probe()
-        headers = {HEADER: probe} | ({"X-Forwarded-For": forwarded} if forwarded else {})
+            probe = create_proxy_probe()
+        headers = {DOCTOR_HEADER: probe} | ({"X-Forwarded-For": forwarded} if forwarded else {})
         body = app.test_client().get("/healthz", headers=headers).data
-        found = judge_headers(body, trusted=trusted)
+        found = evaluate_forwarded_headers(body, trusted=trusted)
         assert found.state == state
         assert sentence in found.message
         # Requests without a valid probe get no information.
-        headers[HEADER] = f"{probe}x"
+        headers[DOCTOR_HEADER] = f"{probe}x"
         assert app.test_client().get("/healthz", headers=headers).get_json() == {"status": "ok"}
 
 
@@ -235,8 +235,8 @@ def test_a_test_message_is_sent_or_the_error_is_reported(
     assert done.exit_code == 1
     assert "no such mailbox" in json.loads(done.stderr)["error"]
     assert diagnosis(app)[1]["mail"][0] == "failed"
-    message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
+    message = NewEmail(key="k", recipient="a@acme.example", subject="s", text="t")
     with app.app_context():
-        queue_messages([message], session=db.session(), keyring=services().keyring, now=now())
+        queue_emails([message], session=db.session(), keyring=services().keyring, now=now())
         db.session.commit()
     assert operate(app, "mail", "status")["waiting"] == 1

@@ -55,7 +55,7 @@ def test_values_that_are_too_long_are_rejected_in_a_sentence(app: Flask) -> None
 def test_database_errors_about_long_values_are_reported_in_a_sentence(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.accounts.names.LONGEST_NAME", 9_999)
+    monkeypatch.setattr("domain.accounts.names.MAX_DISPLAY_NAME_LENGTH", 9_999)
     options = ("--email", "a@people.example", "--display-name", LONG)
     done = app.test_cli_runner().invoke(args=["users", "create", "new", *options])
     assert done.exit_code == 1

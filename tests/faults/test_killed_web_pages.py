@@ -20,8 +20,8 @@ from tests.support.alerts.senders import connect
 from tests.support.database.stored import alerts_of
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
-from web.jobs.pages import Paging
-from web.settings.reader import read_settings
+from web.jobs.pages import PagingJob
+from web.settings.reader import parse_settings
 
 
 @pytest.mark.long
@@ -77,8 +77,8 @@ def waiting_changes(live: LiveGatebell) -> int:
 def send_what_waits(live: LiveGatebell) -> None:
     """Send delayed pages, as the worker would half a minute later."""
     later = timedelta(minutes=2)
-    settings = read_settings(live.environment)
-    with Paging(settings, clock=lambda: system_clock() + later) as paging:
+    settings = parse_settings(live.environment)
+    with PagingJob(settings, clock=lambda: system_clock() + later) as paging:
         paging.run_due()
 
 

@@ -21,9 +21,9 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
 from web.database import migration_locks
 from web.database.engine import open_engine
-from web.database.migration_locks import MigrationBlockedError, run_beside_traffic
-from web.database.schema import newest_known_revision
-from web.settings.reader import Settings, read_settings
+from web.database.migration_locks import MigrationBlockedError, run_with_lock_retries
+from web.database.schema import get_newest_known_revision
+from web.settings.reader import Settings, parse_settings
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -67,7 +67,7 @@ def tomorrow(tmp_path: Path) -> Path:
     for name in _PACKAGES:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / "tomorrow" / name, ignore=ignored)
-    former = newest_known_revision()
+    former = get_newest_known_revision()
     for number, step in enumerate(_STEPS, start=9001):
         file = tmp_path / "tomorrow" / "migrations" / "versions" / f"{number}_tomorrow.py"
         file.write_text(_MIGRATION.format(revision=number, former=former, step=step))
@@ -165,10 +165,10 @@ def test_the_same_steps_give_the_same_result_on_sqlite(
 def test_a_migration_without_locks_reports_who_holds_them(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migration_locks, "_PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(migration_locks, "_BLOCKED_TIMEOUT_SECONDS", 1)
     url = postgres.new_database()
     given = {"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    settings = read_settings(given)
+    settings = parse_settings(given)
 
     def change(connection: Connection) -> None:
         with connection.begin():
@@ -180,7 +180,7 @@ def test_a_migration_without_locks_reports_who_holds_them(
         reader.execute(text("SELECT 1 FROM used"))
         engine = open_engine(settings)
         with pytest.raises(MigrationBlockedError) as caught:
-            run_beside_traffic(engine, change, lambda _connection: "0099")
+            run_with_lock_retries(engine, change, lambda _connection: "0099")
         engine.dispose()
     assert "The migration after 0099 could not change its tables" in str(caught.value)
     assert "(gatebell, idle in transaction for " in str(caught.value)

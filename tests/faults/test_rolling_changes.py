@@ -16,7 +16,7 @@ from tests.faults.balancer import Balancer, Record, clients_at_work
 from tests.operations.programs import execute_statements
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import ROOT, LiveGatebell
-from web.database.schema import newest_known_revision
+from web.database.schema import get_newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
 _OLD_KEY = {"SECRET_KEY": OLD}
@@ -99,7 +99,7 @@ def release_of_tomorrow(folder: Path) -> Path:
     for name in _CODE:
         shutil.copy(ROOT / name, folder / name)
     migration = folder / "migrations" / "versions" / "9000_of_tomorrow.py"
-    migration.write_text(_OF_TOMORROW.format(former=newest_known_revision()))
+    migration.write_text(_OF_TOMORROW.format(former=get_newest_known_revision()))
     return folder
 
 

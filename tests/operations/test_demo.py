@@ -10,10 +10,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from demo.cast import BACKUPS, PAYMENTS, PEOPLE, SHOP, SITE
-from demo.folder import Memory, NotEmptyError, check_is_empty
-from demo.furnish import furnish
-from demo.telephones import telephones
+from demo.cast import BACKUPS, DEMO_USERS, PAYMENTS, SHOP, SITE
+from demo.folder import DatabaseNotEmptyError, DemoState, check_is_empty
+from demo.furnish import seed_demo
+from demo.telephones import receive_messages
 from domain.core.clock import system_clock
 from models import (
     Alert,
@@ -55,16 +55,16 @@ def test_the_demonstration_has_content_on_every_page(
         heartbeat_address_rate_limit="1000000/minute",
     )
     check_is_empty(settings)
-    with telephones(port=0, is_loud=False) as port:
+    with receive_messages(port=0, is_loud=False) as port:
         end = system_clock()
-        memory = furnish(settings, telephones=port, end=end, say=lambda _: None, days=1)
+        memory = seed_demo(settings, telephones=port, end=end, say=lambda _: None, days=1)
     memory.write(settings)
-    assert Memory.read(settings) == memory
-    with pytest.raises(NotEmptyError, match="9 accounts and 2 groups"):
+    assert DemoState.read(settings) == memory
+    with pytest.raises(DatabaseNotEmptyError, match="9 accounts and 2 groups"):
         check_is_empty(settings)
     assert_data_is_varied(settings)
     app = make_app(settings)
-    for person in PEOPLE:
+    for person in DEMO_USERS:
         browser = signed_in(app, person.username, memory.password)
         for path in ("/", f"/{SHOP}" if person.role else "/admin", f"/{SITE}"):
             assert browser.get(path).status_code == 200, (person, path)
@@ -112,5 +112,7 @@ def signed_in(app: Flask, name: str, password: str) -> FlaskClient:
 
 def test_a_database_in_use_is_not_changed(app: Flask, settings: Settings) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
-    with pytest.raises(NotEmptyError, match="1 account, and the demonstration wants one of its"):
+    with pytest.raises(
+        DatabaseNotEmptyError, match="1 account, and the demonstration wants one of its"
+    ):
         check_is_empty(settings)

@@ -22,8 +22,8 @@ from tests.support.service.certificates import write_certificate
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
-from web.server.listening import listening_host
-from web.settings.fields import Source, about
+from web.server.listening import get_listening_host
+from web.settings.fields import Source, get_setting_metadata
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -122,9 +122,9 @@ def test_without_ipv6_the_image_listens_on_ipv4(monkeypatch: pytest.MonkeyPatch)
     def fail(*_arguments: object) -> socket.socket:
         raise OSError(EAFNOSUPPORT, "Address family not supported by protocol")
 
-    assert listening_host("127.0.0.1") == "127.0.0.1"
+    assert get_listening_host("127.0.0.1") == "127.0.0.1"
     monkeypatch.setattr("socket.socket", fail)
-    assert listening_host("::") == "0.0.0.0"  # noqa: S104 - compared, not bound
+    assert get_listening_host("::") == "0.0.0.0"  # noqa: S104 - compared, not bound
 
 
 @pytest.mark.long
@@ -180,7 +180,7 @@ def test_every_variable_of_the_examples_is_a_setting() -> None:
     known |= {
         f"{each.name.upper()}_FILE"
         for each in fields(Settings)
-        if about(each).source is Source.SECRET
+        if get_setting_metadata(each).source is Source.SECRET
     }
     used = variables_in(DEPLOY / "systemd" / "environment")
     for name in ("web-1", "web-2", "worker", "migrate"):

@@ -11,7 +11,7 @@ from time import sleep
 
 import pytest
 
-from bench.constant_rate import Latencies, Request, send_at_rate
+from bench.constant_rate import DueRequest, Latencies, send_at_rate
 from bench.durable_intake.__main__ import main
 
 #: Numbers of the alerts that the intake handles incorrectly.
@@ -130,8 +130,8 @@ def test_latency_counts_from_the_time_when_a_request_was_due() -> None:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
 
-        def next_request(number: int) -> Request:
-            return Request(
+        def next_request(number: int) -> DueRequest:
+            return DueRequest(
                 method="GET",
                 url=f"http://127.0.0.1:{server.server_port}/{number}",
                 body=None,

@@ -14,7 +14,7 @@ from tests.support.database.standby import PROGRAMS, Server, primary_with_standb
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell, running
 from web.database.schema import migrate
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _PATIENCE_SECONDS = 60
 
@@ -48,7 +48,7 @@ def test_the_service_continues_with_the_promoted_standby(
         WEB_CONCURRENCY="1",
     )
     live.instance_path.mkdir()
-    migrate(read_settings(live.environment))
+    migrate(parse_settings(live.environment))
     with running(live):
         endpoint = connect(live)
         assert endpoint.accepted(title="before")["iid"] == 1

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from tests.support.service.live import ROOT
-from web.settings.fields import about
-from web.settings.reader import Settings, read_settings
+from web.settings.fields import get_setting_metadata
+from web.settings.reader import Settings, parse_settings
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 CONTAINERFILE = (ROOT / "deploy" / "container" / "Containerfile").read_text(encoding="utf-8")
@@ -41,7 +41,9 @@ def settings_of(pod: Manifest) -> dict[str, str]:
 
 
 def test_every_variable_is_a_setting_and_every_file_is_mounted() -> None:
-    paths = {each.name.upper() for each in fields(Settings) if about(each).kind.is_path}
+    paths = {
+        each.name.upper() for each in fields(Settings) if get_setting_metadata(each).kind.is_path
+    }
     known = {each.name.upper() for each in fields(Settings)}
     known |= {f"{name}_FILE" for name in known - paths}
     for name, pod in pods():
@@ -63,7 +65,7 @@ def test_the_settings_of_all_pods_are_valid(tmp_path: pytest.TempPathFactory) ->
             "RATELIMIT_STORAGE_URI": "rediss://:x@store.example:6379/0",
             "INSTANCE_PATH": str(tmp_path),
         }
-        assert read_settings(plain | filled).migrate_on_start is False
+        assert parse_settings(plain | filled).migrate_on_start is False
 
 
 def test_pods_are_confined_and_have_writable_mounts() -> None:

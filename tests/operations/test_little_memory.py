@@ -16,7 +16,7 @@ from tests.faults.passwords import sign_in_wrongly
 from tests.support.accounts.people import alice
 from tests.support.service.live import NewService, running
 from web.server import memory_limits
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _VERSION_1, _VERSION_2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
 #: The minimum memory of docs/capacity.md.
@@ -90,12 +90,14 @@ def test_too_little_memory_causes_a_warning_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"INSTANCE_PATH": str(tmp_path)}
-    standard, small = (read_settings({**given, "PROFILE": each}) for each in MINIMA)
+    standard, small = (parse_settings({**given, "PROFILE": each}) for each in MINIMA)
     assert (small.web_concurrency, small.password_hash_memory_kib) == (1, 19_456)
-    assert read_settings({**given, "PROFILE": "small", "WEB_CONCURRENCY": "3"}).web_concurrency == 3
+    assert (
+        parse_settings({**given, "PROFILE": "small", "WEB_CONCURRENCY": "3"}).web_concurrency == 3
+    )
     for least, settings in zip(MINIMA.values(), (standard, small), strict=True):
-        monkeypatch.setattr(memory_limits, "memory_limit_mib", partial(int, least))
-        assert memory_limits.memory_warning(settings) is None
-    monkeypatch.setattr(memory_limits, "memory_limit_mib", lambda: 300)
-    assert "or set PROFILE=small" in (memory_limits.memory_warning(standard) or "")
-    assert "Provide more memory." in (memory_limits.memory_warning(small) or "")
+        monkeypatch.setattr(memory_limits, "find_memory_limit_mib", partial(int, least))
+        assert memory_limits.find_memory_warning(settings) is None
+    monkeypatch.setattr(memory_limits, "find_memory_limit_mib", lambda: 300)
+    assert "or set PROFILE=small" in (memory_limits.find_memory_warning(standard) or "")
+    assert "Provide more memory." in (memory_limits.find_memory_warning(small) or "")

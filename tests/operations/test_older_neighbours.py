@@ -15,7 +15,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY, close_app
 from web.database.engine import open_engine
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 #: Statement of code from before 0.1.0.
 _COUNT = "UPDATE alert_counters SET last_iid = last_iid + 1"
@@ -29,7 +29,7 @@ def settings(postgres: Postgres, migrated_postgres: str, tmp_path: Path) -> Sett
         "DATABASE_URL": postgres.new_database(template=migrated_postgres),
         "SECRET_KEY": SECRET_KEY,
     }
-    return read_settings(environment)
+    return parse_settings(environment)
 
 
 @contextmanager

@@ -38,11 +38,11 @@ from tests.support.service.crowd import together
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.receiver import running_receiver
 from web.database.engine import open_engine
-from web.database.prepare import prepare
+from web.database.prepare import prepare_database
 from web.database.schema import migrate
-from web.database.start_checks import check_if_available
+from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-pooler could not fetch PgBouncer"
@@ -55,7 +55,7 @@ _numbers = count(1)
 
 def through(url: str, folder: Path, **settings: str) -> Settings:
     given = {"DATABASE_URL": url, "INSTANCE_PATH": str(folder), "SECRET_KEY": SECRET_KEY}
-    return read_settings({**given, "DATABASE_POOLER": "transaction", **settings})
+    return parse_settings({**given, "DATABASE_POOLER": "transaction", **settings})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +201,7 @@ def test_unsupported_settings_of_a_transaction_pooler_are_reported_with_a_remedy
         # The web server and the worker run this check; the tests of a wrong key show that they call
         # it.
         with pytest.raises(CannotStartError, match="Set DATABASE_POOLER=transaction"):
-            check_if_available(read_settings(live.environment))
+            check_database_if_available(parse_settings(live.environment))
         declared = {"DATABASE_POOLER": "transaction"}
         undone = error_of("make run", **declared)
         assert "start with statement_timeout=0 and timezone=" in undone
@@ -209,8 +209,8 @@ def test_unsupported_settings_of_a_transaction_pooler_are_reported_with_a_remedy
         assert "an address of Postgres itself" in error_of("make migrate", **declared)
         assert run_here(live, "make migrate", DATABASE_URL=direct, **declared).returncode == 0
         pooler.asked("RECONNECT")
-        prepare(through(pooler.url, tmp_path))
-        check_if_available(through(pooler.url, tmp_path))
+        prepare_database(through(pooler.url, tmp_path))
+        check_database_if_available(through(pooler.url, tmp_path))
         # A timeout below the role's setting has to be configured in PostgreSQL first.
         hasty = error_of("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
         assert "start with statement_timeout=15000" in hasty
@@ -258,16 +258,16 @@ def test_a_session_pooler_and_no_pooler_work_with_both_settings(
     new_postgres: NewPostgres, tmp_path: Path, ignored: str, reason: str
 ) -> None:
     direct = new_postgres()
-    prepare(through(direct, tmp_path))
-    prepare(through(direct, tmp_path, DATABASE_POOLER="none"))
+    prepare_database(through(direct, tmp_path))
+    prepare_database(through(direct, tmp_path, DATABASE_POOLER="none"))
     other = new_postgres()
     with running_pgbouncer(other, pool_mode="session") as pooler:
         pooler.asked(f"SET ignore_startup_parameters = '{ignored}'")
         undeclared = through(pooler.url, tmp_path, DATABASE_POOLER="none")
         with pytest.raises(CannotStartError, match=f"{reason}.*DATABASE_POOLER=transaction"):
-            prepare(undeclared)
+            prepare_database(undeclared)
         migrate(through(other, tmp_path))
         pooler.asked("RECONNECT")
-        prepare(through(pooler.url, tmp_path))
+        prepare_database(through(pooler.url, tmp_path))
         if ignored:
-            prepare(undeclared)
+            prepare_database(undeclared)

@@ -24,11 +24,11 @@ from tests.operations.conftest import RunHere
 from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.ports import free_port
-from web.database.engine import engine_of
-from web.database.prepare import prepare
+from web.database.engine import use_engine
+from web.database.prepare import prepare_database
 from web.database.schema import migrate
-from web.database.start_checks import require_schema
-from web.settings.reader import read_settings
+from web.database.start_checks import check_schema
+from web.settings.reader import parse_settings
 
 _SECONDS = 120
 SEVERAL = 4
@@ -89,7 +89,7 @@ def test_the_first_password_is_shown_on_a_terminal(
         monkeypatch.context() as patch,
     ):
         patch.setattr(sys, "stdout", output)
-        prepare(read_settings(stopped.environment))
+        prepare_database(parse_settings(stopped.environment))
         told = seen.readline()
     password = password_in(stopped.instance_path / "first_administrator.txt")
     assert told.strip() == f"{FIRST}{password}"
@@ -97,23 +97,23 @@ def test_the_first_password_is_shown_on_a_terminal(
 
 @pytest.mark.long
 def test_the_first_password_has_to_be_changed(stopped: LiveGatebell) -> None:
-    settings = read_settings(stopped.environment)
+    settings = parse_settings(stopped.environment)
 
     def must_change() -> bool:
-        with engine_of(settings) as engine, Session(engine) as session:
+        with use_engine(settings) as engine, Session(engine) as session:
             return session.scalars(select(User.must_change_password)).one()
 
-    prepare(settings)
+    prepare_database(settings)
     assert must_change()
     # An older release created this account, and its password was never changed.
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
         session.execute(update(User).values(must_change_password=False))
-    prepare(settings)
+    prepare_database(settings)
     assert must_change()
     (stopped.instance_path / "first_administrator.txt").unlink()
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
         session.execute(update(User).values(must_change_password=False))
-    prepare(settings)
+    prepare_database(settings)
     assert not must_change()
 
 
@@ -121,7 +121,7 @@ def test_the_first_password_has_to_be_changed(stopped: LiveGatebell) -> None:
 def test_instance_files_are_readable_only_by_their_owner_with_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        settings = read_settings({"INSTANCE_PATH": str(tmp_path / "made")})
+        settings = parse_settings({"INSTANCE_PATH": str(tmp_path / "made")})
         migrate(settings)
     finally:
         os.umask(before)
@@ -149,13 +149,13 @@ def test_several_processes_can_prepare_an_empty_database_simultaneously(
 
     def start(_number: int) -> None:
         all_are_here.wait(timeout=_SECONDS)
-        settings = read_settings(environment)
-        prepare(settings)
+        settings = parse_settings(environment)
+        prepare_database(settings)
 
     with ThreadPoolExecutor(SEVERAL) as threads:
         list(threads.map(start, range(SEVERAL)))
-    prepare(read_settings(environment))  # The last start happens later.
-    require_schema(read_settings(environment))
+    prepare_database(parse_settings(environment))  # The last start happens later.
+    check_schema(parse_settings(environment))
     assert capsys.readouterr().out.count(FIRST) == 1
 
 
@@ -194,7 +194,7 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence(
 def test_a_port_in_use_stops_the_start_with_one_sentence(
     stopped: LiveGatebell, run_here: RunHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.server.serve._LEFT_BEHIND_SECONDS", 0.3)
+    monkeypatch.setattr("web.server.serve._PORT_WAIT_SECONDS", 0.3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

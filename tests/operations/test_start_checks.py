@@ -11,9 +11,9 @@ from tests.operations.conftest import RunHere
 from tests.operations.programs import execute_statements, run
 from tests.support.service.live import Done, LiveGatebell
 from web.database.schema import IncompatibleSchemaError, migrate
-from web.database.start_checks import check_if_available
+from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, SettingsError, read_settings
+from web.settings.reader import Settings, SettingsError, parse_settings
 
 OTHER_KEY = "another key than this database was ever used with"
 PROGRAMS = ("make run", "gunicorn", "worker")
@@ -66,7 +66,7 @@ def test_a_missing_secret_key_on_postgres_is_rejected_with_a_remedy(
         assert done.stderr.count("\n") == 1
     (tmp_path / "secret_key").write_text("k" * 64)
     with pytest.raises(SettingsError) as refused:
-        read_settings({"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url})
+        parse_settings({"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url})
     assert f"Set SECRET_KEY_FILE={tmp_path}/secret_key to keep the key" in str(refused.value)
 
 
@@ -74,7 +74,7 @@ def test_a_missing_secret_key_on_postgres_is_rejected_with_a_remedy(
 def test_a_missing_sqlite_folder_is_reported_in_a_sentence(settings: Settings) -> None:
     away = replace(settings, database_url="sqlite:////nonexistent/folder/gatebell.db")
     with pytest.raises(CannotStartError) as refused:
-        check_if_available(away)
+        check_database_if_available(away)
     assert str(refused.value) == (
         "DATABASE_URL: the database cannot be used: /nonexistent/folder/gatebell.db: "
         "No such file or directory"
@@ -93,7 +93,7 @@ def test_a_newer_compatible_schema_is_accepted_with_a_warning(
         "UPDATE alembic_version SET version_num = '9999'",
     )
     migrate(settings)
-    check_if_available(settings)
+    check_database_if_available(settings)
     assert "Database was migrated by a newer release (9999)" in caplog.text
     client = make_app(settings).test_client()
     assert client.get("/readyz").json == {"status": "ok", "database": "ok"}
@@ -110,7 +110,7 @@ def test_a_newer_incompatible_schema_is_rejected_with_a_sentence(
     )
     # The web server and the worker run this check; the tests of a wrong key show that they call it.
     with pytest.raises(CannotStartError, match="a newer release has migrated the database to 9999"):
-        check_if_available(settings)
+        check_database_if_available(settings)
     done = run_here(live, "make run")
     assert done.returncode != 0
     assert "a newer release has migrated the database to 9999" in done.stderr
@@ -154,7 +154,7 @@ def test_a_schema_older_than_release_0_1_0_is_rejected_with_a_remedy(
 ) -> None:
     execute_statements(settings, "UPDATE alembic_version SET version_num = '0042'")
     with pytest.raises(CannotStartError, match="at migration 0042, but this release only upgrades"):
-        check_if_available(settings)
+        check_database_if_available(settings)
     for program in ("make run", "make migrate"):
         done = run_here(live, program)
         assert done.returncode != 0

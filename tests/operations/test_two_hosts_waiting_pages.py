@@ -15,13 +15,13 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.alerts.matching.parser import parse_matchers
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.paging import NewPage
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.silences.actions import create_silence, expire_silence
 from domain.paging.silences.types import NewSilence
-from domain.projects.creation import archive, create_group, unarchive
+from domain.projects.creation import archive, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
 from tests.operations.test_two_hosts import Pair, waited_for
@@ -31,7 +31,7 @@ from tests.support.accounts.people import database_of
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 pytestmark = pytest.mark.long
 
@@ -43,7 +43,7 @@ class World:
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
-        self.shop = Escalated(read_settings(pair.one.environment))
+        self.shop = Escalated(parse_settings(pair.one.environment))
         self.shop.now = datetime.now(UTC)
         self.projects: dict[str, int] = {}
         self.alerts: dict[str, int] = {}
@@ -91,7 +91,7 @@ class World:
             )
             with shop.session() as session:
                 preferences = PagingPreferences(quiet_hours=quiet)
-                change_preferences(person.id, preferences, session=session, now=shop.now)
+                store_preferences(person.id, preferences, session=session, now=shop.now)
 
     def are_waiting(self) -> bool:
         """Return whether all messages wait for a retry, a later contact, or quiet hours."""
@@ -133,7 +133,9 @@ def test_waiting_pages_on_two_hosts_are_cancelled_and_counted(pair: Pair) -> Non
     with shop.session() as session:
         create_group("elsewhere", reserved=frozenset(), session=session, now=shop.now)
         group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
-    room = shop.contact(Owner(group_id=group_id), email_address("retry-room@chat.example"))
+    room = shop.contact(
+        ContactOwner(group_id=group_id), parse_email_address("retry-room@chat.example")
+    )
     page = NewPage(
         key="room",
         channel_id=room.id,
@@ -188,7 +190,7 @@ def test_waiting_pages_on_two_hosts_are_cancelled_and_counted(pair: Pair) -> Non
     assert _explained(world) == {*forbidden, "transferred"}
 
     def allow(session: Session) -> None:
-        unarchive(world.projects["archived"], session=session)
+        unarchive_project(world.projects["archived"], session=session)
         project = project_in(session, world.projects["silenced"])
         expire_silence(work_in(session, now=datetime.now(UTC)), project, silence_id)
 

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, text, update
 
-from domain.alerts.reading.fingerprint import within_monitor
+from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.core.keyring import Keyring
 from models import Alert, Occurrence
 from tests.support.database.catalog import catalog_of
@@ -16,11 +16,11 @@ from tests.support.database.former_release import THEN, FormerDatabase, on_postg
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
-from web.commands.backups.manifest import read_contents
+from web.commands.backups.manifest import read_database_contents
 from web.database.engine import open_engine
-from web.database.schema import UnknownRevisionError, migrate, move_to, newest_known_revision
+from web.database.schema import UnknownRevisionError, get_newest_known_revision, migrate, migrate_to
 from web.extensions import db
-from web.jobs.retention import let_alerts_follow_monitors
+from web.jobs.retention import assign_alerts_to_monitors
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.both_databases
@@ -66,7 +66,7 @@ def rows(settings: Settings) -> dict[str, int]:
     """Count the rows of each table."""
     engine = open_engine(settings)
     with engine.connect() as connection:
-        found = read_contents(connection, Keyring(settings.secret_key)).rows
+        found = read_database_contents(connection, Keyring(settings.secret_key)).rows
         connection.rollback()
     engine.dispose()
     return {name: count for name, count in found.items() if not name.startswith(_DERIVED)}
@@ -82,7 +82,7 @@ def test_the_first_migration_creates_the_tables_of_release_0_1_0(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'empty.db'}" if settings.uses_sqlite else postgres.new_database()
     new = replace(settings, database_url=url)
-    move_to(new, _FIRST)
+    migrate_to(new, _FIRST)
     made = catalog(new)
     assert len(made) > 1000
     assert made == catalog(former.settings)
@@ -100,12 +100,12 @@ def test_an_upgraded_database_has_the_schema_of_a_new_one(
 def test_rows_survive_an_upgrade_a_downgrade_and_another_upgrade(former: FormerDatabase) -> None:
     before = rows(former.settings)
     assert len([count for count in before.values() if count]) > 45
-    move_to(former.settings, newest_known_revision())
+    migrate_to(former.settings, get_newest_known_revision())
     upgraded = rows(former.settings)
     assert {name: upgraded[name] for name in before} == before
-    move_to(former.settings, _FIRST)
+    migrate_to(former.settings, _FIRST)
     assert rows(former.settings) == before
-    move_to(former.settings, newest_known_revision())
+    migrate_to(former.settings, get_newest_known_revision())
     assert rows(former.settings) == upgraded
 
 
@@ -159,7 +159,7 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
         with app.app_context():
             rows = db.session.scalars(select(Alert).order_by(Alert.id)).all()
             return {
-                row.iid: (row.integration_id, within_monitor(row.fingerprint, row.monitor_id))
+                row.iid: (row.integration_id, combine_with_monitor(row.fingerprint, row.monitor_id))
                 for row in rows
                 if row.fingerprint is not None
             }
@@ -178,7 +178,7 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
             .where(Occurrence.delivery_id > 4)
         )
         db.session.commit()
-    let_alerts_follow_monitors(former.settings)
+    assign_alerts_to_monitors(former.settings)
 
     after = owners()
     assert after[3] == (2, before[3][1])
@@ -192,4 +192,4 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
 
 def test_an_unknown_migration_is_rejected(settings: Settings) -> None:
     with pytest.raises(UnknownRevisionError, match="9999 is not a migration"):
-        move_to(settings, "9999")
+        migrate_to(settings, "9999")

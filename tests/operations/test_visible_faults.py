@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy.orm import Session
 
 from domain.core.job_results import (
-    backup_state,
+    get_backup_state,
     record_backup,
     record_failed_backup,
     record_failed_job,
@@ -70,7 +70,7 @@ def test_an_old_backup_is_a_warning(app: Flask) -> None:
     assert ("warning", "The last backup was made 1 day ago.") in found
     assert not any("disk full" in message for _, message in found)
     with app.app_context(), Session(db.engine) as session:
-        assert backup_state(session=session).bytes == 2_000_000
+        assert get_backup_state(session=session).bytes == 2_000_000
 
 
 def test_a_failed_job_of_the_worker_is_shown(app: Flask, client: FlaskClient) -> None:

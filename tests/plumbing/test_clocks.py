@@ -15,7 +15,7 @@ from domain.core.clock import Clock, system_clock
 from models import Host
 from tests.support.service.live import close_app
 from web.database.engine import open_engine
-from web.jobs.host_heartbeat import beat
+from web.jobs.host_heartbeat import report_host
 from web.settings.reader import Settings
 
 AHEAD = timedelta(seconds=7)
@@ -56,7 +56,7 @@ def test_a_host_records_its_keys_and_clock_and_warns(
     settings: Settings, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="gatebell.clock"):
-        beat(replace(settings, secret_key_fallbacks=("k" * 32,)), "here web", clock=clock)
+        report_host(replace(settings, secret_key_fallbacks=("k" * 32,)), "here web", clock=clock)
     engine = open_engine(settings)
     with Session(engine) as session:
         (host,) = session.scalars(select(Host))

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from jinja2 import DictLoader, Environment
 
-from web.pages.compiled_templates import compiled_templates
+from web.pages.compiled_templates import open_template_cache
 
 
 def _environment(root: Path, text: str = "Hello {{ name }}") -> Environment:
     """Return the template environment of a new process, with one template."""
-    kept = compiled_templates(root)
+    kept = open_template_cache(root)
     return Environment(loader=DictLoader({"a.html": text}), autoescape=True, bytecode_cache=kept)
 
 

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from blueprints.git.process_slots import Caller, ProcessSlots
+from blueprints.git.process_slots import ProcessSlots, SlotCaller
 from domain.git.errors import RepositoryBusyError
 
 HOME, WORK, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
-def anonymous(address: str) -> Caller:
-    return Caller(address=address, user_id=None)
+def anonymous(address: str) -> SlotCaller:
+    return SlotCaller(address=address, user_id=None)
 
 
-def user(number: int, address: str = HOME) -> Caller:
-    return Caller(address=address, user_id=number)
+def user(number: int, address: str = HOME) -> SlotCaller:
+    return SlotCaller(address=address, user_id=number)
 
 
-def served(directory: Path, callers: Sequence[Caller]) -> list[bool]:
+def served(directory: Path, callers: Sequence[SlotCaller]) -> list[bool]:
     """Return which callers get one of eight slots if none of them releases a slot."""
     slots = ProcessSlots(directory, count=8, wait_seconds=0)
     got = []
@@ -47,7 +47,7 @@ def served(directory: Path, callers: Sequence[Caller]) -> list[bool]:
     ids=["user", "roaming", "anonymous", "both", "both the other way", "many anonymous"],
 )
 def test_a_caller_gets_at_most_its_share_of_the_slots(
-    tmp_path: Path, callers: Sequence[Caller], most: int
+    tmp_path: Path, callers: Sequence[SlotCaller], most: int
 ) -> None:
     assert sum(served(tmp_path, callers)) == most
 

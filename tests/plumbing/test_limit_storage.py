@@ -11,7 +11,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from tests.support.service.live import ROOT
 from web import limit_storage
-from web.limit_storage import HostStorage, storage_configuration
+from web.limit_storage import HostStorage, build_storage_configuration
 
 RATE = parse("2/minute")
 NOON = datetime(2026, 1, 1, 12, 0, 45, tzinfo=UTC)
@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def storage(clock: Clock) -> HostStorage:
     del clock
-    made = storage_from_string(storage_configuration("memory://")["RATELIMIT_STORAGE_URI"])
+    made = storage_from_string(build_storage_configuration("memory://")["RATELIMIT_STORAGE_URI"])
     assert isinstance(made, HostStorage)
     return made
 
@@ -68,7 +68,7 @@ def test_expired_counters_are_removed(storage: HostStorage, clock: Clock) -> Non
 def test_a_full_storage_keeps_the_highest_counters(
     storage: HostStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limit_storage, "_SLOTS", 64)
+    monkeypatch.setattr(limit_storage, "_SLOT_COUNT", 64)
     storage.incr("a flood", 60, amount=1_000)
     for number in range(10_000):
         storage.incr(f"visitor {number}", 60)

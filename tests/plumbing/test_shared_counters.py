@@ -12,9 +12,9 @@ from flask import Flask
 from web.server import shared_counters
 from web.server.shared_counters import (
     close_shared_counters,
+    get_shared_counters_path,
     open_shared_counters,
     reserve_counters,
-    shared_counters_path,
 )
 
 #: Program that counts every kind of request.
@@ -34,7 +34,7 @@ for number in range(100):
 @pytest.fixture(autouse=True)
 def no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Store counters in the test's own folder, which is removed after the test."""
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such directory")
+    monkeypatch.setattr(shared_counters, "_MEMORY_FILE_SYSTEM", tmp_path / "no such directory")
 
 
 def pid_of_a_process_that_ended() -> int:
@@ -44,9 +44,9 @@ def pid_of_a_process_that_ended() -> int:
 
 
 def test_opening_removes_the_counters_of_dead_servers_only(tmp_path: Path) -> None:
-    dead = shared_counters_path(tmp_path, server_pid=pid_of_a_process_that_ended())
-    living = shared_counters_path(tmp_path, server_pid=os.getppid())
-    ours = shared_counters_path(tmp_path, server_pid=os.getpid())
+    dead = get_shared_counters_path(tmp_path, server_pid=pid_of_a_process_that_ended())
+    living = get_shared_counters_path(tmp_path, server_pid=os.getppid())
+    ours = get_shared_counters_path(tmp_path, server_pid=os.getpid())
     for path in (dead, living, ours):
         open_shared_counters(path)
     assert not dead.exists()
@@ -55,8 +55,8 @@ def test_opening_removes_the_counters_of_dead_servers_only(tmp_path: Path) -> No
 
 
 def test_closing_removes_only_our_own(tmp_path: Path) -> None:
-    living = shared_counters_path(tmp_path, server_pid=os.getppid())
-    ours = shared_counters_path(tmp_path, server_pid=os.getpid())
+    living = get_shared_counters_path(tmp_path, server_pid=os.getppid())
+    ours = get_shared_counters_path(tmp_path, server_pid=os.getpid())
     open_shared_counters(living)
     open_shared_counters(ours)
     close_shared_counters(ours)
@@ -70,14 +70,14 @@ def test_counters_are_in_memory_and_not_in_a_folder_that_others_can_write(
     memory, instance = tmp_path / "memory", tmp_path / "instance"
     for path in (memory, instance):
         path.mkdir()
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", memory)
-    ours = shared_counters_path(instance, server_pid=7)
+    monkeypatch.setattr(shared_counters, "_MEMORY_FILE_SYSTEM", memory)
+    ours = get_shared_counters_path(instance, server_pid=7)
     assert ours.is_relative_to(memory)
     assert ours.parent.stat().st_mode & 0o777 == 0o700
     ours.parent.chmod(0o777)  # The folder belongs to another user or is writable by others.
-    assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such directory")
-    assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
+    assert get_shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
+    monkeypatch.setattr(shared_counters, "_MEMORY_FILE_SYSTEM", tmp_path / "no such directory")
+    assert get_shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
 
 
 @pytest.mark.long

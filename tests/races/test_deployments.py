@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.ci_cd.deployment_actions import (
     change_deployment,
     create_deployment,
@@ -38,7 +38,7 @@ def shop(settings: Settings) -> Iterator[Pages]:
     made.engine.dispose()
 
 
-def work_of(shop: Pages, session: Session) -> tuple[Work, ProjectView]:
+def work_of(shop: Pages, session: Session) -> tuple[UnitOfWork, ProjectView]:
     """Return the operator's unit of work, and the project."""
     return work_in(session, now=shop.now), project_in(session, shop.project_id)
 

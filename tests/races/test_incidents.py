@@ -7,11 +7,17 @@ import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.alerts.change_feed import Change, Follower, Turns, finish, take_changes
+from domain.alerts.change_feed import (
+    Follower,
+    ProjectRoundRobin,
+    QueuedChange,
+    delete_handled_changes,
+    lock_due_changes,
+)
 from tests.support.alerts.incidents import AT, IncidentProject
 from tests.support.service.crowd import together
 from web.database.engine import open_engine
-from web.jobs.alert_changes import follow_for_incidents
+from web.jobs.alert_changes import update_incidents
 from web.settings.reader import Settings
 
 
@@ -29,21 +35,19 @@ def test_alerts_claimed_by_two_workers_join_one_incident(project: IncidentProjec
     engine = open_engine(project.settings)
     with Session(engine) as session, Session(engine) as other:
         project.now_fire("a")
-        first = take_changes(
-            Follower.INCIDENTS, turns=Turns(), session=session, now=project.now, limit=9
+        first = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=session, now=project.now, limit=9
         )
         project.now_recover("a")
         project.now_fire("a")
-        second = take_changes(
-            Follower.INCIDENTS, turns=Turns(), session=other, now=project.now, limit=9
+        second = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=other, now=project.now, limit=9
         )
         assert [len(first), len(second)] == [1, 1]
 
-        def handle(theirs: Session, changes: Sequence[Change]) -> None:
-            follow_for_incidents(
-                changes, session=theirs, now=project.now, settings=project.settings
-            )
-            finish(changes, session=theirs)
+        def handle(theirs: Session, changes: Sequence[QueuedChange]) -> None:
+            update_incidents(changes, session=theirs, now=project.now, settings=project.settings)
+            delete_handled_changes(changes, session=theirs)
             theirs.commit()
 
         together([partial(handle, session, first), partial(handle, other, second)])

@@ -11,21 +11,21 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from domain.access.roles import Role
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.incidents import rule_actions
-from domain.incidents.changes import change_status
+from domain.incidents.changes import change_incident_status
 from domain.incidents.listing import lock_incidents
 from domain.incidents.types import NewIncidentRule
 from domain.paging.escalations.actions import delete_policy, delete_route
-from domain.paging.escalations.lifecycle import hear_of_pages
-from domain.paging.notifications.batching import gather_due
-from domain.paging.notifications.contact_types.base import Problem
+from domain.paging.escalations.lifecycle import process_page_outcomes
+from domain.paging.notifications.batching import batch_due_pages
+from domain.paging.notifications.contact_types.base import SendProblem
 from domain.paging.notifications.outbox import (
-    Claim,
+    ContactClaim,
     claim_contacts,
-    find_due_lanes,
-    next_delivery,
+    find_due_contacts,
     record_failure,
+    take_next_message,
 )
 from models import AlertRoute, Incident, Page, PageMessage
 from tests.plumbing.escalations.test_incident_paging import do
@@ -34,7 +34,7 @@ from tests.plumbing.paging.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.crowd import together
-from web.jobs.pages import policy_of
+from web.jobs.pages import build_paging_policy
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -109,17 +109,17 @@ def meet(barrier: Barrier) -> None:
         barrier.wait(timeout=1)
 
 
-def claims(shop: Escalated) -> list[Claim]:
+def claims(shop: Escalated) -> list[ContactClaim]:
     """Claim all due contacts, and start an attempt for each of them."""
-    policy = policy_of(shop.settings)
+    policy = build_paging_policy(shop.settings)
     with shop.session() as session:
-        gather_due(policy, session=session, now=shop.now)
+        batch_due_pages(policy, session=session, now=shop.now)
     with shop.session() as session:
-        lanes = find_due_lanes(except_lanes=(), limit=9, session=session, now=shop.now)
+        lanes = find_due_contacts(except_lanes=(), limit=9, session=session, now=shop.now)
         found = claim_contacts([each for each, _ in lanes], session=session, now=shop.now)
     for each in found:
         with shop.session() as session:
-            next_delivery(each, policy, session=session, keyring=shop.keyring, now=shop.now)
+            take_next_message(each, policy, session=session, keyring=shop.keyring, now=shop.now)
     return sorted(found, key=lambda each: each.contact_id)
 
 
@@ -141,11 +141,11 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
     assert len(taken) == 2
     barrier = Barrier(2)
 
-    def fail(claim: Claim) -> None:
-        problem = Problem("it refused", is_final=True)
+    def fail(claim: ContactClaim) -> None:
+        problem = SendProblem("it refused", is_final=True)
         with shop.session() as session:
             args = {"share": 0.5, "session": session, "now": shop.now}
-            record_failure(claim, problem, policy_of(shop.settings), **args)  # type: ignore[arg-type]
+            record_failure(claim, problem, build_paging_policy(shop.settings), **args)  # type: ignore[arg-type]
 
     # At this point, both threads have locked their contact.
     with before(("SELECT page_batches.id",), partial(meet, barrier)):
@@ -200,7 +200,7 @@ def test_an_alert_ends_while_its_page_outcome_is_processed(
 
     def process_outcomes() -> None:
         with shop.session() as session:
-            hear_of_pages(session=session, now=shop.now)
+            process_page_outcomes(session=session, now=shop.now)
 
     with ConcurrentAction(process_outcomes, words=("SELECT page_recipients.id",), patience=2):
         shop.follow()
@@ -229,8 +229,10 @@ def test_an_incident_is_acknowledged_while_a_worker_sends_its_pages(
             with shop.session() as session:
                 lock_incidents(shop.project_id, session=session)
                 incident = session.query(Incident).filter_by(title=title).one()
-                by = Actor(id=shop.alice.id, name="alice")
-                change_status(incident, "acknowledged", by=by, session=session, now=shop.now)
+                by = EventActor(id=shop.alice.id, name="alice")
+                change_incident_status(
+                    incident, "acknowledged", by=by, session=session, now=shop.now
+                )
 
         with ConcurrentAction(acknowledge, patience=0.5, skipped=2 * number):
             shop.run()

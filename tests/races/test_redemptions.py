@@ -33,7 +33,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.crowd import sent_together
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
-from web.oauth import oauth_context
+from web.oauth import build_oauth_context
 from web.services import services
 from web.settings.reader import Settings
 
@@ -167,7 +167,7 @@ def test_a_pair_that_is_being_stored_is_revoked_with_its_family(
     before = tokens_of(gatebell, phone)
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
         # An attacker presents the revoked token, which revokes the family except for the commit …
-        server = AuthorizationServer(oauth_context())
+        server = AuthorizationServer(build_oauth_context())
         answer = server.create_token_response(ProtocolRequest("POST", form, {}))
         # … when the legitimate client refreshes.
         honest = pool.submit(refresh, gatebell, phone, second["refresh_token"], client_secret=None)
@@ -194,7 +194,7 @@ def test_a_pair_that_is_stored_first_is_revoked_with_its_family(
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
 
         def refresh_first() -> tuple[Any, Future[requests.Response]]:
-            answer = AuthorizationServer(oauth_context()).create_token_response(asked)
+            answer = AuthorizationServer(build_oauth_context()).create_token_response(asked)
             thief = pool.submit(refresh, gatebell, phone, first.refresh, client_secret=None)
             # The thread waits, because the new pair is not visible before the commit.
             assert not wait([thief], timeout=1).done

@@ -6,7 +6,7 @@ formats that CI systems can read.
 
 from flask import Flask
 
-from web.commands.program import Program
+from web.commands.program import LazyCommandGroup
 
 #: Location of each command in this package, or the actions that it is made from, and its short
 #: help. Commands are imported when they are used. Web processes, help and completion do not wait
@@ -122,7 +122,7 @@ _COMMANDS = {
     "webhooks": ("domain.delivery.webhooks.actions", "Manage webhooks."),
 }
 
-gatebell = Program(
+gatebell = LazyCommandGroup(
     name="gatebell",
     help="Operate a Gatebell installation. Commands use the settings of the environment.",
     places=_COMMANDS,

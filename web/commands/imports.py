@@ -12,9 +12,9 @@ from domain.paging.importing.files import read_documents
 from domain.paging.importing.grafana_oncall import read_grafana_oncall
 from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
-from domain.projects.views import Holder
-from web.commands.import_plans import PeopleOptions, apply_plan, try_plan
-from web.commands.transaction import holder_at, one_transaction, project_at
+from domain.projects.views import ProjectOrGroup
+from web.commands.import_plans import UserOptions, apply_plan, simulate_plan
+from web.commands.transaction import get_project_at, get_project_or_group_at, run_in_transaction
 from web.services import now
 
 imports = AppGroup(
@@ -24,7 +24,7 @@ imports = AppGroup(
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _options(command: _Command) -> _Command:
+def _add_import_options(command: _Command) -> _Command:
     """Add the arguments of all imports to a command."""
     for decorate in (
         click.option(
@@ -68,28 +68,28 @@ def _options(command: _Command) -> _Command:
 
 
 @imports.command("grafana-oncall")
-@_options
-@one_transaction
+@_add_import_options
+@run_in_transaction
 def grafana_oncall_command(**options: Any) -> dict[str, Any]:
     """Import responses of Grafana OnCall's API from FILE.
 
     FILE is a JSON file, or a folder or zip archive of JSON files.
     """
-    return {"source": "grafana-oncall", **_run(read_grafana_oncall, **options)}
+    return {"source": "grafana-oncall", **_run_import(read_grafana_oncall, **options)}
 
 
 @imports.command("opsgenie")
-@_options
-@one_transaction
+@_add_import_options
+@run_in_transaction
 def opsgenie_command(**options: Any) -> dict[str, Any]:
     """Import a backup of Opsgenie from FILE.
 
     FILE is a folder or zip archive that opsgenie-configuration-backup has written.
     """
-    return {"source": "opsgenie", **_run(read_opsgenie, **options)}
+    return {"source": "opsgenie", **_run_import(read_opsgenie, **options)}
 
 
-def _run(
+def _run_import(
     read: Callable[..., ImportPlan],
     *,
     file: Path,
@@ -106,23 +106,23 @@ def _run(
             "The export needs a project or group. Use `--into PATH`, or `--team NAME=PATH` for "
             f"each team. Teams of this export: {names}."
         )
-    do = try_plan if dry_run else apply_plan
+    do = simulate_plan if dry_run else apply_plan
     return do(
         plan,
-        by_team=dict(_of_team(each, plan) for each in teams),
-        otherwise=holder_at(into) if into else None,
-        of_integrations=project_at(integrations) if integrations else None,
-        options=PeopleOptions(
+        by_team=dict(_parse_team_target(each, plan) for each in teams),
+        otherwise=get_project_or_group_at(into) if into else None,
+        of_integrations=get_project_at(integrations) if integrations else None,
+        options=UserOptions(
             creates_users=people["create_users"], adds_members=people["add_members"]
         ),
     )
 
 
-def _of_team(text: str, plan: ImportPlan) -> tuple[str, Holder]:
+def _parse_team_target(text: str, plan: ImportPlan) -> tuple[str, ProjectOrGroup]:
     name, separator, path = text.rpartition("=")
     known = {each.lower() for each in plan.teams.values()}
     if not separator or name.strip().lower() not in known:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         message = f'`--team` "{text}" is not NAME=PATH. Teams of this export: {names}.'
         raise InvalidError(message)
-    return name.strip().lower(), holder_at(path.strip())
+    return name.strip().lower(), get_project_or_group_at(path.strip())

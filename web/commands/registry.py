@@ -9,14 +9,14 @@ from flask.cli import AppGroup
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import get_signer, list_keys
 from domain.registry.types import RegistryKey
-from web.commands.generated import command_of
-from web.commands.transaction import one_transaction
+from web.commands.generated import build_command
+from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.registry import whole_configuration
+from web.registry import build_full_configuration
 from web.services import now, services
 
 registry = AppGroup("registry", help="Configure the container registry.")
-registry.add_command(command_of(rotate_key))
+registry.add_command(build_command(rotate_key))
 
 
 @registry.command("certificates")
@@ -26,7 +26,7 @@ registry.add_command(command_of(rotate_key))
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write the certificates to.",
 )
-@one_transaction
+@run_in_transaction
 def certificates_command(*, file: Path | None) -> dict[str, Any]:
     """Print or write the certificates that registries must trust (rootcertbundle)."""
     get_signer(session=db.session(), keyring=services().keyring, now=now())
@@ -43,8 +43,8 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
 
 
 @registry.command("configuration")
-@one_transaction
+@run_in_transaction
 def configuration_command() -> dict[str, str]:
     """Print a complete configuration for the registry, including the notification secret."""
-    ready = whole_configuration()
+    ready = build_full_configuration()
     return {"configuration": ready.text, "bundle": ready.bundle_url}

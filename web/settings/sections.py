@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
-from web.settings.fields import Source, about
+from web.settings.fields import Source, get_setting_metadata
 from web.settings.reader import Settings
 
 #: Titles by the first setting of a section. A section may be continued later.
-_FIRST = {
+_SECTION_TITLES = {
     "host": "Address",
     "instance_path": "Storage",
     "repositories_path": "Git",
@@ -28,7 +28,7 @@ _FIRST = {
     "form_body_limit_bytes": "Interfaces and records",
     "appearance_title": "Appearance",
 }
-_MARKS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
+_SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
 _INTRODUCTION = """\
 # Settings
 
@@ -64,49 +64,50 @@ class Section:
         return self.title.lower().replace(" ", "-")
 
 
-def sections() -> tuple[Section, ...]:
+def list_sections() -> tuple[Section, ...]:
     """Return all settings by section, in the order of `web/settings/table.py`."""
     return tuple(
-        Section(title=title, settings=tuple(members)) for title, members in _grouped().items()
+        Section(title=title, settings=tuple(members))
+        for title, members in _group_by_title().items()
     )
 
 
-def _grouped() -> dict[str, list[Field[Any]]]:
+def _group_by_title() -> dict[str, list[Field[Any]]]:
     found: dict[str, list[Field[Any]]] = {}
-    for title, setting in _with_titles():
+    for title, setting in _list_with_titles():
         found.setdefault(title, []).append(setting)
     return found
 
 
-def _with_titles() -> Iterator[tuple[str, Field[Any]]]:
+def _list_with_titles() -> Iterator[tuple[str, Field[Any]]]:
     title = ""
     for setting in fields(Settings):
-        title = _FIRST.get(setting.name, title)
+        title = _SECTION_TITLES.get(setting.name, title)
         yield title, setting
 
 
-def document() -> str:
+def build_settings_reference() -> str:
     """Return the text of docs/settings.md."""
-    return _INTRODUCTION + "".join(line + "\n" for line in _rows())
+    return _INTRODUCTION + "".join(line + "\n" for line in _format_rows())
 
 
-def _rows() -> Iterator[str]:
-    for section in sections():
+def _format_rows() -> Iterator[str]:
+    for section in list_sections():
         yield from ("", f"## {section.title}", "")
         yield from ("| variable | default | allowed | meaning |", "|---|---|---|---|")
         for setting in section.settings:
-            known = about(setting)
-            name = f"`{setting.name.upper()}`" + _MARKS[known.source]
-            yield f"| {name} | {_default_of(setting)} | {known.kind.allowed} | {known.doc} |"
+            known = get_setting_metadata(setting)
+            name = f"`{setting.name.upper()}`" + _SOURCE_SYMBOLS[known.source]
+            yield f"| {name} | {_format_default(setting)} | {known.kind.allowed} | {known.doc} |"
 
 
-def _default_of(setting: Field[Any]) -> str:
+def _format_default(setting: Field[Any]) -> str:
     if setting.default is MISSING:
-        return about(setting).default_in_words
+        return get_setting_metadata(setting).default_in_words
     if isinstance(setting.default, bool):
         return str(setting.default).lower()
     return str(setting.default) if setting.default not in {"", (), None} else "none"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    sys.stdout.write(build_settings_reference())

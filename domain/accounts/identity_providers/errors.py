@@ -18,13 +18,13 @@ class ProviderError(DomainError):
         self.reason = reason
 
 
-class ProviderAwayError(ProviderError):
+class ProviderUnreachableError(ProviderError):
     """The provider could not be reached, so its response is unknown."""
 
     sentence = "{title} cannot be reached at the moment. Try again in a few minutes."
 
 
-class ProviderAnswerError(ProviderError):
+class InvalidProviderResponseError(ProviderError):
     """The response of the provider is not valid, or comes from another sender."""
 
     sentence = (
@@ -33,13 +33,13 @@ class ProviderAnswerError(ProviderError):
     )
 
 
-class RefusedThereError(ProviderError):
+class DeniedByProviderError(ProviderError):
     """The provider denied the sign-in, or the user canceled it."""
 
     sentence = "You did not sign in at {title}, or did not allow it to share your identity."
 
 
-class ExpiredError(ProviderError):
+class ExpiredProviderSignInError(ProviderError):
     """The sign-in was started in another browser, took too long, or was already completed."""
 
     sentence = (
@@ -48,7 +48,7 @@ class ExpiredError(ProviderError):
     )
 
 
-class NotConnectedError(ProviderError):
+class IdentityNotConnectedError(ProviderError):
     """No account here is connected with the account at the provider."""
 
     sentence = (
@@ -58,13 +58,13 @@ class NotConnectedError(ProviderError):
     )
 
 
-class CannotSignInError(ProviderError):
+class AccountLockedError(ProviderError):
     """The account here is locked."""
 
     sentence = "Your account is locked. Ask an administrator to unlock it."
 
 
-class NoProofError(ProviderError):
+class SignInNotRecentError(ProviderError):
     """The provider did not confirm a recent sign-in of the user."""
 
     sentence = (
@@ -73,7 +73,7 @@ class NoProofError(ProviderError):
     )
 
 
-class GoneThereError(ProviderError):
+class ProviderTokenRejectedError(ProviderError):
     """The provider rejects the token, because the account or its consent was removed."""
 
     sentence = "Your account at {title} is no longer valid."

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from domain.access.roles import Role, role_named
+from domain.access.roles import Role, parse_role
 from domain.accounts.identity_providers.presets import PRESETS
 from domain.core.types.base import (
     Body,
@@ -17,7 +17,7 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    partial,
+    make_fields_optional,
 )
 
 
@@ -40,32 +40,32 @@ class GroupRole(NamedTuple):
         if not upstream.strip() or not path.strip():
             message = f'has an invalid line: "{text}". Use: provider group = group path: Role'
             raise ValueError(message)
-        return cls(upstream.strip(), path.strip().strip("/"), role_named(role))
+        return cls(upstream.strip(), path.strip().strip("/"), parse_role(role))
 
     def __str__(self) -> str:
         """Return the text form that users enter."""
         return f"{self.upstream} = {self.path}: {self.role.label}"
 
 
-def _lines(value: Any) -> Any:
+def _split_lines(value: Any) -> Any:
     return (
         [each for each in value.splitlines() if each.strip()] if isinstance(value, str) else value
     )
 
 
-def _group_roles(lines: Iterable[str]) -> tuple[str, ...]:
+def _normalize_group_roles(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(GroupRole.read(each)) for each in lines)
 
 
 GroupRoles = Annotated[
     tuple[Text, ...],
-    BeforeValidator(_lines),
-    AfterValidator(_group_roles),
+    BeforeValidator(_split_lines),
+    AfterValidator(_normalize_group_roles),
     Field(max_length=200),
 ]
 
 
-class _Details(Body):
+class _ProviderFields(Body):
     title: Annotated[Name, Field(max_length=100)] = Field(
         description="Name of the provider on the button of the sign-in page."
     )
@@ -100,7 +100,7 @@ class _Details(Body):
     )
 
 
-class IdentityProviderBody(_Details):
+class IdentityProviderBody(_ProviderFields):
     """A new identity provider. Omitted fields are filled from its preset."""
 
     slug: str = Field(
@@ -115,8 +115,8 @@ class IdentityProviderBody(_Details):
     )
 
 
-@partial
-class IdentityProviderChangeBody(_Details):
+@make_fields_optional
+class IdentityProviderChangeBody(_ProviderFields):
     """Changes to an identity provider.
 
     The slug cannot change, because the provider knows the URL.

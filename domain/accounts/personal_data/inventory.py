@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 import models
 from domain.accounts.users import UserView
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.delivery.mail.outbox import without_links
+from domain.delivery.mail.outbox import redact_secret_links
 from models.folding import fold
 
 
@@ -75,7 +75,7 @@ class PersonalDataTable:
         )
 
 
-def unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
+def find_unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
     """Return the columns that are neither exported nor internal, which should not exist."""
     listed = {*table.exported.split(), *table.internal.split()}
     return tuple(
@@ -90,11 +90,11 @@ def _is_always_internal(column: Column[Any]) -> bool:
     is_secret = isinstance(column.type, LargeBinary) or column.key.endswith(
         ("_ciphertext", "_hash")
     )
-    is_copy = column.computed is not None or column.key in _FOLDED
+    is_copy = column.computed is not None or column.key in _FOLDED_COLUMNS
     return is_secret or is_copy or column.key in {"id", "user_id"}
 
 
-_FOLDED = frozenset({"username_key", "email_key", "name_key", "path_key"})
+_FOLDED_COLUMNS = frozenset({"username_key", "email_key", "name_key", "path_key"})
 #: Tables with personal data, in the order of export and erasure.
 PERSONAL_DATA = (
     PersonalDataTable(
@@ -397,7 +397,7 @@ PERSONAL_DATA = (
         rows=lambda user: func.lower(models.Mail.recipient) == user.email.lower(),
         exported="recipient subject text created_at sent_at",
         internal="key about text_ciphertext send_at next_try_at tries last_error",
-        rewritten={"text": without_links},
+        rewritten={"text": redact_secret_links},
         decrypted={"text": "text_ciphertext"},
     ),
     PersonalDataTable(
@@ -430,17 +430,17 @@ def export_person(
     user: UserView, *, session: Session, keyring: Keyring, now: datetime
 ) -> dict[str, object]:
     """Return all stored data of a person by the names in `PERSONAL_DATA`, without secrets."""
-    held = {each.name: _rows(each, user, session, keyring) for each in PERSONAL_DATA}
+    held = {each.name: _export_rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
-    return {"exported_at": _written(now), "account": account[0], **held}
+    return {"exported_at": _format_value(now), "account": account[0], **held}
 
 
-def _rows(
+def _export_rows(
     table: PersonalDataTable, user: UserView, session: Session, keyring: Keyring
 ) -> list[dict[str, object]]:
     names = table.exported.split()
     columns = [getattr(table.model, name) for name in (*names, *table.decrypted.values())]
-    statement = select(*columns).where(table.of(user)).order_by(*_key(table))
+    statement = select(*columns).where(table.of(user)).order_by(*_get_primary_key(table))
 
     def shown(row: RowMapping, name: str) -> object:
         value = row[name]
@@ -450,18 +450,18 @@ def _rows(
                 value = keyring.decrypt(ciphertext)
             except UndecipherableError:
                 return None
-        return _written(table.rewritten[name](value) if name in table.rewritten else value)
+        return _format_value(table.rewritten[name](value) if name in table.rewritten else value)
 
     return [
         {name: shown(row, name) for name in names} for row in session.execute(statement).mappings()
     ]
 
 
-def _key(table: PersonalDataTable) -> tuple[Any, ...]:
+def _get_primary_key(table: PersonalDataTable) -> tuple[Any, ...]:
     return tuple(inspect(table.model).primary_key)
 
 
-def _written(value: object) -> object:
+def _format_value(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value

@@ -1,9 +1,9 @@
 """Integration type for links to external on-call tools."""
 
-from domain.alerts.formats.base import ApiUrl, Link
+from domain.alerts.formats.base import ApiUrl, OnCallToolLink
 
 
-class ExternalTool(Link):
+class ExternalTool(OnCallToolLink):
     """An on-call tool that takes over paging while the link is active."""
 
     name = "external"

@@ -7,18 +7,18 @@ the first one is used. Paths are written with dots; a number is an array index.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from domain.alerts.formats.base import Tool
+from domain.alerts.formats.base import MonitoringTool
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.mapping_rules import Condition, Join, MappingRules, Operator
-from domain.alerts.reading.paths import path_of
+from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
+from domain.alerts.reading.paths import parse_dotted_path
 
 #: Path of a rule, its operator, and words separated by commas.
-_Rule = tuple[str, Operator, str]
+_PresetRule = tuple[str, Operator, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preset(Tool):
+class Preset(MonitoringTool):
     """A tool that is supported by a predefined mapping."""
 
     #: Paths for each field, by its name. Alternative paths are separated by spaces.
@@ -26,32 +26,34 @@ class Preset(Tool):
     #: Paths of the values that are appended to the title and the fingerprint.
     joins: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, Severity] = field(default_factory=dict)
-    resolved: tuple[_Rule, ...] = ()
-    dropped: tuple[_Rule, ...] = ()
+    resolved: tuple[_PresetRule, ...] = ()
+    dropped: tuple[_PresetRule, ...] = ()
 
     @property
     def mapping(self) -> FieldMapping:
         """Mapping that is used to read the tool's bodies."""
         return FieldMapping(
             {
-                AlertField(name): tuple(map(path_of, paths.split()))
+                AlertField(name): tuple(map(parse_dotted_path, paths.split()))
                 for name, paths in self.fields.items()
             },
             MappingRules(
                 severity_words=self.words,
-                resolved_when=tuple(_conditions(self.resolved)),
-                dropped_when=tuple(_conditions(self.dropped)),
+                resolved_when=tuple(_build_conditions(self.resolved)),
+                dropped_when=tuple(_build_conditions(self.dropped)),
                 joins={
-                    name: Join(tuple(map(path_of, paths.split())))
+                    name: ValueJoin(tuple(map(parse_dotted_path, paths.split())))
                     for name, paths in self.joins.items()
                 },
             ),
         )
 
 
-def _conditions(rules: tuple[_Rule, ...]) -> Iterator[Condition]:
+def _build_conditions(rules: tuple[_PresetRule, ...]) -> Iterator[PayloadCondition]:
     for path, operator, words in rules:
-        yield Condition(path_of(path), operator, tuple(word.strip() for word in words.split(",")))
+        yield PayloadCondition(
+            parse_dotted_path(path), operator, tuple(word.strip() for word in words.split(","))
+        )
 
 
 CRITICAL, HIGH, MEDIUM, LOW, INFO = (
@@ -63,7 +65,7 @@ CRITICAL, HIGH, MEDIUM, LOW, INFO = (
 )
 _IS = Operator.IS
 _CONTAINS = Operator.CONTAINS
-_MONIT_OVER = "exists, timeout recovery, data access succeeded"
+_MONIT_RECOVERY_EVENTS = "exists, timeout recovery, data access succeeded"
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
@@ -283,7 +285,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         joins={"title": "MONIT_EVENT", "fingerprint": "MONIT_SERVICE"},
         resolved=(
-            ("MONIT_EVENT", _IS, _MONIT_OVER),
+            ("MONIT_EVENT", _IS, _MONIT_RECOVERY_EVENTS),
             ("MONIT_EVENT", _CONTAINS, "succeeded"),
         ),
         hint="Post the variables of Monit as JSON with “exec”.",

@@ -10,7 +10,7 @@ from domain.alerts.storing.lifecycle import Action
 from domain.core.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
 
 #: Maximum number of alerts in one change. It is larger than any page of the list.
-MOST_AT_ONCE = 200
+MAX_ALERTS_PER_CHANGE = 200
 
 
 class AlertBody(Body):
@@ -30,12 +30,15 @@ class AlertStatusBody(Body):
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"]
     iids: Numbers | None = Field(
-        default=None, description=f"Numbers (iid) of the alerts, at most {MOST_AT_ONCE}."
+        default=None, description=f"Numbers (iid) of the alerts, at most {MAX_ALERTS_PER_CHANGE}."
     )
     filter: AlertFilters | None = Field(
         default=None,
-        description=f"Filter that selects alerts. The newest {MOST_AT_ONCE} matching alerts are "
-        "changed.",
+        description=(
+            f"Filter that selects alerts. The newest {MAX_ALERTS_PER_CHANGE} matching alerts are "
+            ""
+            "changed."
+        ),
     )
     cursor: str = Field(
         default="",
@@ -134,14 +137,14 @@ class AlertNote(Resource):
     created_at: Time
 
 
-def _as_key(label: str) -> str:
+def _convert_to_key(label: str) -> str:
     return label.replace(" ", "_")
 
 
 class AlertChange(Resource):
     """The value of a field before and after a report. Null means no value."""
 
-    field: Annotated[str, BeforeValidator(_as_key)]
+    field: Annotated[str, BeforeValidator(_convert_to_key)]
     old: str | None
     new: str | None
     is_rise: bool = Field(description="True if the severity became worse.")

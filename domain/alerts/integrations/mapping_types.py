@@ -9,29 +9,29 @@ from domain.alerts.integrations.types import IntegrationTypeName
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import (
-    MOST_JOINED,
+    MAX_JOINED_VALUES,
     MappingRules,
     Operator,
-    read_rules,
-    rules_value,
+    parse_mapping_rules,
+    serialize_mapping_rules,
 )
-from domain.core.types.base import Body, Resource, Text, Time, one_of
+from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
-_DEEPEST = 100
-_NEVER_RESOLVES = (
+_MAX_PATH_LENGTH = 100
+_NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts that are read with this mapping never resolve. Null if they can."
 )
-_VALUES = "Values of the sample that fields can be mapped to."
-_ALERT = "Alert that the sample would open. Null if a rule drops it."
+_VALUES_DESCRIPTION = "Values of the sample that fields can be mapped to."
+_ALERT_DESCRIPTION = "Alert that the sample would open. Null if a rule drops it."
 
 #: Path of keys and array indexes from the top of a payload to a value.
-Path = Annotated[
-    tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_DEEPEST)
+GivenPath = Annotated[
+    tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_MAX_PATH_LENGTH)
 ]
-_Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=2)]
+_GivenPaths = Annotated[tuple[GivenPath, ...], Field(min_length=1, max_length=2)]
 
 
-def _as_text(value: Any) -> Any:
+def _serialize_json(value: Any) -> Any:
     """Return an object or an array as JSON text, and any other value unchanged."""
     if not isinstance(value, dict | list):
         return value
@@ -45,7 +45,7 @@ def _as_text(value: Any) -> Any:
 #: 64 bits are rounded, and the last value of a duplicate name is used.
 JsonText = Annotated[
     str,
-    BeforeValidator(_as_text),
+    BeforeValidator(_serialize_json),
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]}),
 ]
 
@@ -55,7 +55,7 @@ class MappingCondition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Path
+    path: GivenPath
     operator: Operator = Operator.IS
     words: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
         description="Words that the value is compared with. One match is enough, but `is_not` "
@@ -68,7 +68,7 @@ class MappingJoin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    paths: Annotated[tuple[Path, ...], Field(min_length=1, max_length=MOST_JOINED)]
+    paths: Annotated[tuple[GivenPath, ...], Field(min_length=1, max_length=MAX_JOINED_VALUES)]
     separator: Text = ": "
 
 
@@ -97,17 +97,17 @@ class MappingRulesBody(BaseModel):
 
         Raise InvalidError, which describes the problem.
         """
-        return read_rules(self.model_dump(mode="json"))
+        return parse_mapping_rules(self.model_dump(mode="json"))
 
 
-_Rules = Annotated[MappingRulesBody, BeforeValidator(rules_value)]
+_SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping_rules)]
 
 
 class AlertMappingBody(Body):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
     sample: JsonText = Field(description="One alert as the sender posts it, at most 64 KiB.")
-    mapping: dict[AlertField, _Paths] = Field(
+    mapping: dict[AlertField, _GivenPaths] = Field(
         default={},
         description="Path of each mapped field, optionally followed by a fallback path. Other "
         "fields are read from the key with their own name.",
@@ -122,9 +122,9 @@ class AlertMappingBody(Body):
 class SampleField(Resource):
     """A value of the sample that a field can be mapped to."""
 
-    path: Path
+    path: GivenPath
     label: str = Field(description="Path as it is shown on pages.")
-    type: Annotated[str, one_of("string", "number", "boolean", "null", "array")] = Field(
+    type: Annotated[str, describe_choices("string", "number", "boolean", "null", "array")] = Field(
         validation_alias="json_type"
     )
     example: str = Field(description="Beginning of the value.")
@@ -134,17 +134,17 @@ class AlertMapping(Resource):
     """Sample and mapping of an integration."""
 
     sample: str | None = Field(description="Sample as it was sent. Null without a mapping.")
-    mapping: dict[AlertField, tuple[Path, ...]]
-    rules: _Rules
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
-    values: tuple[SampleField, ...] = Field(description=_VALUES)
+    mapping: dict[AlertField, tuple[GivenPath, ...]]
+    rules: _SerializedRules
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
 
 
 class ReadAlert(Resource):
     """Alert that was read from a body."""
 
     title: str
-    severity: Annotated[str, one_of(*Severity)]
+    severity: Annotated[str, describe_choices(*Severity)]
     severity_reason: str
     is_over: bool = Field(description="True if the report resolves the alert.")
     fields: dict[str, str]
@@ -161,7 +161,7 @@ class AlertReading(Resource):
     """Values that a mapping reads from a delivery."""
 
     title: str
-    severity: Annotated[str, one_of(*Severity)]
+    severity: Annotated[str, describe_choices(*Severity)]
     ended_at: Time | None
     is_dropped: bool = Field(
         description="True if a rule drops the item, so that it opens no alert."
@@ -182,9 +182,9 @@ class ComparedDelivery(Resource):
 class AlertMappingPreview(Resource):
     """Preview of the alerts that a mapping would read. Nothing is saved."""
 
-    values: tuple[SampleField, ...] = Field(description=_VALUES)
-    alert: ReadAlert | None = Field(description=_ALERT)
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     parse_warnings: tuple[str, ...]
     deliveries: tuple[ComparedDelivery, ...] = Field(
         description="Latest deliveries, read with both mappings."
@@ -207,14 +207,14 @@ class AlertRecognition(Resource):
     sample: str = Field(
         description="Sample to save with the mapping. For an array, this is the first object."
     )
-    mapping: dict[AlertField, tuple[Path, ...]] = Field(
+    mapping: dict[AlertField, tuple[GivenPath, ...]] = Field(
         description="Mapping to save. If the tool is unknown, it is guessed from the names of the "
         "keys."
     )
-    rules: _Rules = Field(description="Rules to save with the mapping.")
-    values: tuple[SampleField, ...] = Field(description=_VALUES)
-    alert: ReadAlert | None = Field(description=_ALERT)
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
+    rules: _SerializedRules = Field(description="Rules to save with the mapping.")
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     resolves_seldom: str | None = Field(
         description="Warning if a recovery has to repeat most of the values of its alert. Null "
         "otherwise."

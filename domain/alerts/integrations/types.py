@@ -6,51 +6,54 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from domain.alerts.deliveries import Outcome
-from domain.alerts.formats.base import Format, IntegrationType
+from domain.alerts.deliveries import DeliveryOutcome
+from domain.alerts.formats.base import AlertFormat, IntegrationType
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import (
     Body,
-    GivenTime,
     KeysetQuery,
     Numbers,
     OffsetQuery,
     Option,
     PagedQuery,
+    RequestTime,
     Resource,
     SecretResource,
     Text,
     Time,
     Words,
-    one_of,
-    partial,
+    describe_choices,
+    make_fields_optional,
 )
 
 #: Bounds of the time after which open alerts without a report are resolved, in minutes. Senders
 #: repeat alerts every few minutes to hours.
-SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
+MIN_RESOLVE_AFTER_MINUTES, MAX_RESOLVE_AFTER_MINUTES = 5, 90 * 24 * 60
 #: Maximum time during which a replaced key stays valid.
-LONGEST_GRACE = max(each.length for each in GracePeriod)
+MAX_KEY_GRACE_PERIOD = max(each.length for each in GracePeriod)
 
 
-def _silence(minutes: int | None) -> int | None:
-    if minutes and minutes < SHORTEST_SILENCE:
-        raise ValueError(f"must be at least {SHORTEST_SILENCE}, or 0 for never")
+def _validate_resolve_after(minutes: int | None) -> int | None:
+    if minutes and minutes < MIN_RESOLVE_AFTER_MINUTES:
+        raise ValueError(f"must be at least {MIN_RESOLVE_AFTER_MINUTES}, or 0 for never")
     return minutes or None
 
 
-_Silence = Annotated[
-    Annotated[int, Field(ge=0, le=LONGEST_SILENCE)] | None, AfterValidator(_silence)
+_ResolveAfterMinutes = Annotated[
+    Annotated[int, Field(ge=0, le=MAX_RESOLVE_AFTER_MINUTES)] | None,
+    AfterValidator(_validate_resolve_after),
 ]
-_REJECTED = (
+_REJECTED_SINCE_DESCRIPTION = (
     "Time of the first rejected request, if the integration worked before and has since rejected "
     "all requests: at least three over at least ten minutes. Null otherwise."
 )
-_SILENCE = "Number of minutes without a report after which open alerts are resolved."
-IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
+_RESOLVE_AFTER_DESCRIPTION = (
+    "Number of minutes without a report after which open alerts are resolved."
+)
+IntegrationTypeName = Annotated[str, describe_choices(*INTEGRATION_TYPE_NAMES)]
 
 
 class IntegrationQuery(PagedQuery):
@@ -73,8 +76,8 @@ class IntegrationBody(Body):
         description="URL of the on-call tool for the type `external`. For the type `prometheus`, "
         "the base URL of its API, which is deprecated. It is stored, but not used.",
     )
-    resolve_after_minutes: _Silence = Field(
-        default=None, description=f"{_SILENCE} Null or 0 for never."
+    resolve_after_minutes: _ResolveAfterMinutes = Field(
+        default=None, description=f"{_RESOLVE_AFTER_DESCRIPTION} Null or 0 for never."
     )
     environment_labels: Annotated[Words, Option("--environment-label")] = Field(
         default=(),
@@ -109,7 +112,7 @@ class NewIntegration(IntegrationBody, _Typed):
     """A new integration."""
 
 
-@partial
+@make_fields_optional
 class IntegrationChange(IntegrationBody):
     """Changes to an integration. Omitted fields are kept."""
 
@@ -124,7 +127,7 @@ class ReceivedLabel(Resource):
     name: str
     values: int = Field(description="Number of different values of the label.")
     examples: tuple[str, ...]
-    proposed_as: Annotated[str | None, one_of("environment", "service")] = Field(
+    proposed_as: Annotated[str | None, describe_choices("environment", "service")] = Field(
         description="Field that the label is proposed for. Null for other labels, and for labels "
         "that are already chosen."
     )
@@ -142,8 +145,8 @@ class IntegrationSummary(Resource):
         "cannot change the integration."
     )
     last_delivery_at: Time | None
-    last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
-    rejected_since: Time | None = Field(description=_REJECTED)
+    last_outcome: DeliveryOutcome | None = Field(description="Outcome of the last delivery.")
+    rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
 
 class Integration(Resource):
@@ -157,7 +160,9 @@ class Integration(Resource):
     endpoint_identifier: str | None = Field(description="Last part of the URL.")
     api_url: str | None
     has_mapping: bool
-    resolve_after_minutes: int | None = Field(description=f"{_SILENCE} Null for never.")
+    resolve_after_minutes: int | None = Field(
+        description=f"{_RESOLVE_AFTER_DESCRIPTION} Null for never."
+    )
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
     accepts_key_in_url: bool = Field(description="True if senders may send the key in the URL.")
@@ -166,8 +171,8 @@ class Integration(Resource):
     )
     created_at: Time
     last_delivery_at: Time | None
-    last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
-    rejected_since: Time | None = Field(description=_REJECTED)
+    last_outcome: DeliveryOutcome | None = Field(description="Outcome of the last delivery.")
+    rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
 
 class IntegrationWithKey(Integration, SecretResource):
@@ -216,12 +221,12 @@ class IntegrationView:
         return self.type.receives
 
     @property
-    def format(self) -> Format:
+    def format(self) -> AlertFormat:
         """Format of the alerts that the integration receives.
 
         Raise NotFoundError if it does not receive alerts.
         """
-        if isinstance(self.type, Format):
+        if isinstance(self.type, AlertFormat):
             return self.type
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
 
@@ -229,10 +234,12 @@ class IntegrationView:
 class KeyRotation(Body):
     """A new key that replaces the current one."""
 
-    previous_key_expires_at: GivenTime | None = Field(
+    previous_key_expires_at: RequestTime | None = Field(
         default=None,
-        description="Time until which the old key stays valid, at most "
-        f"{LONGEST_GRACE.days} days from now. If omitted, the old key stops working immediately.",
+        description="Time until which the old key stays valid, at most "(
+            f"{MAX_KEY_GRACE_PERIOD.days} days from now. If omitted, the old key stops working "
+            "immediately."
+        ),
     )
     key_id: Text = Field(
         default="",
@@ -249,7 +256,7 @@ class IntegrationKey(Resource):
     """A valid key of an integration."""
 
     id: str = Field(description="Identifier that does not reveal the key.")
-    state: Annotated[str, one_of("current", "previous")]
+    state: Annotated[str, describe_choices("current", "previous")]
     last_used_at: Time | None
     expires_at: Time | None = Field(description="Expiry time. Null for the current key.")
 

@@ -18,7 +18,7 @@ Network = IPv4Network | IPv6Network
 
 #: Registries of special-purpose addresses (RFC 6890), and other addresses that clouds use
 #: internally.
-_SPECIAL: tuple[tuple[Network, str], ...] = tuple(
+_SPECIAL_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), words)
     for network, words in (
         ("0.0.0.0/8", "an unspecified address"),
@@ -63,26 +63,26 @@ class AddressPolicy:
     @classmethod
     def of(cls, networks: str) -> "AddressPolicy":
         """Return the policy that also allows a comma-separated list of networks."""
-        return _policy(networks)
+        return _parse_policy(networks)
 
     def refusal(self, address: Address) -> str | None:
         """Return the kind of an address that must not be reached, or None."""
         if any(address in network for network in self.allowed):
             return None
-        words = next((words for network, words in _SPECIAL if address in network), None)
+        words = next((words for network, words in _SPECIAL_NETWORKS if address in network), None)
         if words is None and isinstance(address, IPv6Address) and address not in _PUBLIC_V6:
             return "a reserved address"
         return words
 
 
 @cache
-def _policy(networks: str) -> AddressPolicy:
+def _parse_policy(networks: str) -> AddressPolicy:
     return AddressPolicy(
         tuple(ip_network(part.strip()) for part in networks.split(",") if part.strip())
     )
 
 
-def literal_address(host: str) -> Address | None:
+def parse_literal_address(host: str) -> Address | None:
     """Return the address that a host name contains literally, such as `127.1` or `localhost`.
 
     None stands for a name that only DNS can resolve.
@@ -99,13 +99,13 @@ def literal_address(host: str) -> Address | None:
     return None
 
 
-def check_can_be_reached(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
+def check_address_allowed(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
     """Reject a URL with an address that the settings exclude.
 
     `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A host name is resolved and checked when a
     request is sent. Raise InvalidError for an excluded address.
     """
-    address = literal_address(url.host)
+    address = parse_literal_address(url.host)
     kind = None if address is None else AddressPolicy.of(networks).refusal(address)
     if kind is not None:
         message = (

@@ -5,12 +5,14 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
 
-from domain.delivery.outgoing.errors import DeadlineError
+from domain.delivery.outgoing.errors import DeadlineExceededError
 
 Outcome = TypeVar("Outcome")
 
 
-def run_within(seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]) -> Outcome:
+def run_with_deadline(
+    seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]
+) -> Outcome:
     """Run the work in a separate thread; return its result or raise its error.
 
     After `seconds`, call `stop`, which should abort what the work waits for. Then raise
@@ -30,7 +32,7 @@ def run_within(seconds: float, work: Callable[[], Outcome], *, stop: Callable[[]
         result, error = outcome.get(timeout=seconds)
     except Empty:
         stop()
-        raise DeadlineError(seconds) from None
+        raise DeadlineExceededError(seconds) from None
     if error is not None:
         raise error
     return result  # type: ignore[return-value]

@@ -12,7 +12,7 @@ class OutgoingError(Exception):
     """A failed request to another service. The text is the reason."""
 
 
-class NameNotFoundError(OutgoingError):
+class HostNotFoundError(OutgoingError):
     """The host name has no address."""
 
     def __init__(self, host: str) -> None:
@@ -20,7 +20,7 @@ class NameNotFoundError(OutgoingError):
         super().__init__(f"the host name {host} was not found in DNS")
 
 
-class AddressRefusedError(OutgoingError):
+class AddressBlockedError(OutgoingError):
     """The host name resolves to addresses that must not be reached."""
 
     def __init__(
@@ -41,11 +41,11 @@ class ConnectionFailedError(OutgoingError):
     """No connection could be established, or it was closed before a response."""
 
 
-class TlsRefusedError(OutgoingError):
+class TlsFailedError(OutgoingError):
     """One of the sides rejected the TLS connection."""
 
 
-class DeadlineError(OutgoingError):
+class DeadlineExceededError(OutgoingError):
     """The request took too long."""
 
     def __init__(self, seconds: float) -> None:
@@ -53,7 +53,7 @@ class DeadlineError(OutgoingError):
         super().__init__(f"no complete response was received within {seconds:g} seconds")
 
 
-class TooLargeError(OutgoingError):
+class ResponseTooLargeError(OutgoingError):
     """The response exceeds the maximum size."""
 
     def __init__(self, most: int) -> None:
@@ -61,7 +61,7 @@ class TooLargeError(OutgoingError):
         super().__init__(f"the response is larger than {most:,} bytes")
 
 
-def problem_with_status(status: int) -> str | None:
+def describe_status_problem(status: int) -> str | None:
     """Return the problem with the status of a response, or None for 200 to 299."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return None

@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.alerts.matching.conditions import (
-    LABELS,
-    Conditions,
+    LABELS_DESCRIPTION,
+    AlertConditions,
     ConditionsBody,
     ConditionsResource,
-    conditions_from,
+    parse_conditions,
 )
-from domain.alerts.reading.payload_fields import pretty
+from domain.alerts.reading.payload_fields import format_payload
 from domain.core.errors import InvalidError, QueryError
-from domain.core.labelled_enums import Labelled
+from domain.core.labelled_enums import LabeledEnum
 from domain.core.types.base import (
     GitLabQuery,
     KeysetQuery,
@@ -27,14 +27,14 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    one_of,
-    one_text,
+    describe_choices,
+    join_option_words,
 )
 from domain.delivery.destination_types import Destination, DestinationQuery, SentTest
 from domain.delivery.outgoing.destinations import DestinationDetails
 
 
-class WebhookEvent(Labelled):
+class WebhookEvent(LabeledEnum):
     """An event of a webhook. The value is the `type` of its message."""
 
     ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
@@ -65,18 +65,18 @@ class WebhookEvent(Labelled):
     INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "The incident is triggered again."
 
     @property
-    def is_of_alerts(self) -> bool:
+    def is_alert_event(self) -> bool:
         """Return whether the event is about an alert, as opposed to an incident."""
         return self.startswith("alert.")
 
 
 #: Type of a test message. Endpoints cannot subscribe to it.
-TESTED = "webhook.tested"
+TEST_EVENT = "webhook.tested"
 #: Wildcard for all events, including events of later versions.
-ALL = "*"
+ALL_EVENTS = "*"
 
 
-def read_events(names: Iterable[str]) -> tuple[str, ...]:
+def parse_events(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of events in a fixed order; `*` stands for all.
 
     Raise InvalidError for an unknown name or without any.
@@ -84,20 +84,24 @@ def read_events(names: Iterable[str]) -> tuple[str, ...]:
     given = set(names)
     if not given:
         raise InvalidError("Choose at least one event.", field="events")
-    if unknown := sorted(given - {*WebhookEvent, ALL}):
-        known = ", ".join((ALL, *WebhookEvent))
+    if unknown := sorted(given - {*WebhookEvent, ALL_EVENTS}):
+        known = ", ".join((ALL_EVENTS, *WebhookEvent))
         raise InvalidError(f'"{unknown[0][:50]}" is not one of {known}.', field="events")
-    return (ALL,) if ALL in given else tuple(each.value for each in WebhookEvent if each in given)
+    return (
+        (ALL_EVENTS,)
+        if ALL_EVENTS in given
+        else tuple(each.value for each in WebhookEvent if each in given)
+    )
 
 
-def takes(chosen: Iterable[str], event: WebhookEvent) -> bool:
+def is_subscribed(chosen: Iterable[str], event: WebhookEvent) -> bool:
     """Return whether an endpoint with these events receives an event."""
-    return any(each in (ALL, event.value) for each in chosen)
+    return any(each in (ALL_EVENTS, event.value) for each in chosen)
 
 
-def takes_alerts(chosen: Iterable[str]) -> bool:
+def is_subscribed_to_alerts(chosen: Iterable[str]) -> bool:
     """Return whether an endpoint with these events receives any event of alerts."""
-    return any(each == ALL or each.startswith("alert.") for each in chosen)
+    return any(each == ALL_EVENTS or each.startswith("alert.") for each in chosen)
 
 
 class DeliveryState(StrEnum):
@@ -110,7 +114,7 @@ class DeliveryState(StrEnum):
     FAILED = "failed"
 
 
-def read_state(text: str | None) -> DeliveryState | None:
+def parse_delivery_state(text: str | None) -> DeliveryState | None:
     """Return the state with this name, or None without a name.
 
     Raise QueryError for an unknown name.
@@ -124,7 +128,7 @@ def read_state(text: str | None) -> DeliveryState | None:
         raise QueryError(message, field="state") from error
 
 
-_EVENTS = f"Events to send: `*` for all, or some of {', '.join(WebhookEvent)}."
+_EVENTS_DESCRIPTION = f"Events to send: `*` for all, or some of {', '.join(WebhookEvent)}."
 
 
 class PauseReason(StrEnum):
@@ -145,11 +149,13 @@ class EndpointDetails(DestinationDetails):
     """The properties of an endpoint that a maintainer chooses."""
 
     events: tuple[str, ...]
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: AlertConditions = field(default_factory=AlertConditions)
 
 
 #: Names of events: a JSON array, or texts separated by commas or spaces.
-_Events = Annotated[Words, BeforeValidator(one_text), Field(description=_EVENTS)]
+_Events = Annotated[
+    Words, BeforeValidator(join_option_words), Field(description=_EVENTS_DESCRIPTION)
+]
 _Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--labels")]
 
 
@@ -157,8 +163,8 @@ class WebhookBody(ConditionsBody):
     """A new webhook. The conditions apply to events of alerts."""
 
     url: RequiredText = Field(description="An https or http URL.")
-    events: _Events = (ALL,)
-    labels: _Labels = Field(default=None, description=LABELS)
+    events: _Events = (ALL_EVENTS,)
+    labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool = Field(
         default=True,
         description="False to create the webhook paused. It receives no events until resumed.",
@@ -174,8 +180,8 @@ class WebhookChangeBody(ConditionsBody):
     """Changes to a webhook; omitted fields are kept."""
 
     url: Text | None = None
-    events: _Events | None = Field(default=None, description=_EVENTS)
-    labels: _Labels = Field(default=None, description=LABELS)
+    events: _Events | None = Field(default=None, description=_EVENTS_DESCRIPTION)
+    labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool | None = Field(
         default=None,
         description="False to pause the webhook, true to resume it, for any pause reason.",
@@ -193,7 +199,7 @@ class WebhookChangeBody(ConditionsBody):
 class Webhook(Destination, ConditionsResource):
     """A webhook with the state of its delivery."""
 
-    events: list[Annotated[str, one_of(ALL, *WebhookEvent)]]
+    events: list[Annotated[str, describe_choices(ALL_EVENTS, *WebhookEvent)]]
     active: bool
     pause_reason: PauseReason | None
 
@@ -202,7 +208,7 @@ class Webhook(Destination, ConditionsResource):
         """Return the properties that a maintainer chose."""
         conditions = self.model_dump(include={*ConditionsResource.model_fields})
         return EndpointDetails(
-            url=self.url, events=tuple(self.events), conditions=conditions_from(conditions)
+            url=self.url, events=tuple(self.events), conditions=parse_conditions(conditions)
         )
 
 
@@ -255,7 +261,7 @@ class WebhookDelivery(Resource):
     message_id: str = Field(
         description="Value of the `webhook-id` header, the same for each attempt."
     )
-    event: Annotated[str, one_of(*WebhookEvent, TESTED)]
+    event: Annotated[str, describe_choices(*WebhookEvent, TEST_EVENT)]
     state: DeliveryState
     created_at: Time
     tries: int = Field(description="Number of attempts since the delivery was last queued.")
@@ -282,4 +288,4 @@ class WebhookDeliveryDetail(WebhookDelivery):
     @property
     def pretty_body(self) -> str:
         """Return the body with indentation."""
-        return pretty(self.body.encode())
+        return format_payload(self.body.encode())

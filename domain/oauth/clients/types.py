@@ -13,25 +13,33 @@ from pydantic import (
     field_validator,
 )
 
-from domain.core.types.base import Body, Option, Resource, Time, once_each, one_text, split
-from domain.oauth.clients.redirect_uris import is_insecure
+from domain.core.types.base import (
+    Body,
+    Option,
+    Resource,
+    Time,
+    join_option_words,
+    remove_duplicates,
+    split_words,
+)
+from domain.oauth.clients.redirect_uris import is_insecure_redirect_uri
 
 
-def _addresses(value: Any) -> Any:
+def _split_uris(value: Any) -> Any:
     """Return the URIs in a value; text is split at spaces and line breaks."""
     return value.split() if isinstance(value, str) else value
 
 
-def _words(value: Any) -> Any:
+def _split_scopes(value: Any) -> Any:
     # Commas do not separate scopes: the protocol only uses spaces.
-    return value.split() if isinstance(value, str) else split(one_text(value))
+    return value.split() if isinstance(value, str) else split_words(join_option_words(value))
 
 
-def _as_text(value: Any) -> Any:
+def _format_jwks(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
 
 
-_Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+_Words = Annotated[tuple[str, ...], BeforeValidator(_split_scopes)]
 
 
 class ApplicationDetails(Body):
@@ -40,8 +48,8 @@ class ApplicationDetails(Body):
     name: str
     redirect_uris: Annotated[
         tuple[str, ...],
-        BeforeValidator(_addresses),
-        AfterValidator(once_each),
+        BeforeValidator(_split_uris),
+        AfterValidator(remove_duplicates),
         Option("--redirect-uri"),
         Field(description="Redirect URIs. Not needed for the device and password grants."),
     ] = ()
@@ -75,10 +83,10 @@ class ApplicationDetails(Body):
         description="True to give a confidential application a service account, for the client "
         "credentials grant.",
     )
-    #: Public keys (RFC 7523), in a form that `read_keys` accepts.
+    #: Public keys (RFC 7523), in a form that `parse_public_keys` accepts.
     jwks: Annotated[
         str | None,
-        BeforeValidator(_as_text),
+        BeforeValidator(_format_jwks),
         Option("--public-keys", null="--no-public-keys"),
         Field(
             description="Public keys for `private_key_jwt`: a JWK Set, a JWK or a public key in "
@@ -156,7 +164,7 @@ class ApplicationView(Resource):
 
     @field_validator("trusted")
     @classmethod
-    def _is_of_the_instance(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
+    def _check_instance_wide(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
         # An owner could change the redirect URIs.
         return value and bool(others.data.get("instance_wide"))
 
@@ -168,7 +176,7 @@ class ApplicationView(Resource):
     @property
     def insecure_redirect_uris(self) -> tuple[str, ...]:
         """The redirect URIs that send a code unencrypted."""
-        return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
+        return tuple(uri for uri in self.redirect_uris if is_insecure_redirect_uri(uri))
 
     def is_owned_by(self, user_id: int) -> bool:
         """Return whether a user owns the application; instance-wide applications have no owner."""

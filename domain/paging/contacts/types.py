@@ -18,8 +18,8 @@ from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import (
     PagingPreferences,
     QuietHours,
-    minutes_of,
-    written_time,
+    format_minutes_of_day,
+    parse_minutes_of_day,
 )
 
 
@@ -91,8 +91,8 @@ class QuietHoursBody(Body):
         """
         return QuietHours(
             time_zone=self.time_zone,
-            starts=minutes_of(self.starts_at, field="starts_at"),
-            ends=minutes_of(self.ends_at, field="ends_at"),
+            starts=parse_minutes_of_day(self.starts_at, field="starts_at"),
+            ends=parse_minutes_of_day(self.ends_at, field="ends_at"),
             lets_critical_through=self.critical_breaks_quiet_hours,
         )
 
@@ -135,8 +135,8 @@ class QuietHoursView(Resource):
     def of(cls, hours: QuietHours) -> "QuietHoursView":
         """Return the resource of quiet hours."""
         return cls(
-            starts_at=written_time(hours.starts),
-            ends_at=written_time(hours.ends),
+            starts_at=format_minutes_of_day(hours.starts),
+            ends_at=format_minutes_of_day(hours.ends),
             time_zone=hours.time_zone,
             critical_breaks_quiet_hours=hours.lets_critical_through,
         )

@@ -8,61 +8,61 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.matching.conditions import (
-    Conditions,
+    AlertConditions,
     ConditionsBody,
     ConditionsResource,
-    conditions_from,
+    parse_conditions,
 )
 from domain.core.types.base import (
     Argument,
     Body,
     Duration,
-    GivenTime,
     Id,
     IncludeAncestorGroups,
     OffsetQuery,
     Option,
+    RequestTime,
     RequiredText,
     Resource,
     Text,
     Time,
-    one_of,
-    partial,
+    describe_choices,
+    make_fields_optional,
 )
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.steps import (
-    MOST_REPEATS,
-    MOST_STEPS,
-    MOST_TARGETS,
-    RETRIGGERS_NEVER,
-    USUAL_PAUSE,
+    DEFAULT_REPEAT_PAUSE,
+    MAX_REPEATS,
+    MAX_STEPS,
+    MAX_TARGETS,
+    NO_RETRIGGER_SENTENCE,
     AnyTarget,
+    EscalationPlan,
     NamedStep,
-    Plan,
     Step,
     Target,
     TargetKind,
-    conditions_words,
+    format_conditions,
+    format_repeats,
+    format_step,
+    format_target,
+    format_timeout,
     parse_step,
     parse_target,
-    repeat_words,
-    step_words,
-    target_words,
-    timeout_words,
 )
 from domain.paging.notifications.states import MessageState, PageState
 
-LONGEST_NAME = 255
+MAX_POLICY_NAME_LENGTH = 255
 #: Retention period of page records and their outcomes. No report starts earlier. Entries in the
 #: activity of an alert are kept as long as the alert.
-PAGES_KEPT_FOR = timedelta(days=90)
-_Kind = Literal["user", "schedule", "channel"]
+PAGE_RETENTION = timedelta(days=90)
+_TargetType = Literal["user", "schedule", "channel"]
 
 
 class EscalationTarget(Resource):
     """Target of an escalation step."""
 
-    type: _Kind
+    type: _TargetType
     id: int
     name: str | None = Field(description="Name of the target. Null if it was deleted.")
 
@@ -96,8 +96,8 @@ class EscalationStep(Resource):
     @property
     def words(self) -> str:
         """Return the step as a sentence."""
-        targets = [target_words(TargetKind(each.type), each.name) for each in self.targets]
-        return step_words(self.after, targets, takes_turns=self.round_robin)
+        targets = [format_target(TargetKind(each.type), each.name) for each in self.targets]
+        return format_step(self.after, targets, takes_turns=self.round_robin)
 
 
 class EscalationPolicy(Resource):
@@ -124,13 +124,13 @@ class EscalationPolicy(Resource):
     updated_at: Time
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> EscalationPlan:
         """Return the plan of the policy."""
         steps = tuple(each.step for each in self.steps)
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
         timeout = timedelta(seconds=seconds) if seconds else None
-        return Plan(
+        return EscalationPlan(
             steps=steps,
             repeats=self.repeats,
             pause=pause,
@@ -141,7 +141,7 @@ class EscalationPolicy(Resource):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return a sentence for each step and one for the repeats."""
-        return describe(self.plan, self.steps)
+        return describe_plan(self.plan, self.steps)
 
     @property
     def has_gone_targets(self) -> bool:
@@ -149,18 +149,18 @@ class EscalationPolicy(Resource):
         return any(target.name is None for step in self.steps for target in step.targets)
 
 
-def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
+def describe_plan(plan: EscalationPlan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
     """Return the description of a plan as sentences."""
-    timeout = [timeout_words(plan.timeout)] if plan.timeout else []
-    stays = [] if plan.retriggers else [RETRIGGERS_NEVER]
-    repeats = repeat_words(plan.repeats, plan.pause)
+    timeout = [format_timeout(plan.timeout)] if plan.timeout else []
+    stays = [] if plan.retriggers else [NO_RETRIGGER_SENTENCE]
+    repeats = format_repeats(plan.repeats, plan.pause)
     return (*(step.words for step in steps), repeats, *timeout, *stays)
 
 
 class GivenTarget(Body):
     """Target of an escalation step, by id or by name."""
 
-    type: _Kind
+    type: _TargetType
     id: Id | None = None
     name: Text = ""
 
@@ -181,7 +181,7 @@ class GivenStep(Body):
     delay: Duration = Field(
         default=timedelta(), description="Delay from the start of the round, such as `5m`."
     )
-    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MOST_TARGETS)] = (
+    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MAX_TARGETS)] = (
         Field(
             description="Targets as objects, or as texts such as `user:alice` and "
             "`schedule:primary`."
@@ -214,16 +214,16 @@ class NewPolicy(Body):
         Option("--step"),
         Field(
             min_length=1,
-            max_length=MOST_STEPS,
+            max_length=MAX_STEPS,
             description="Steps in the order of their delays, as objects or as texts such as `5m "
             "schedule:primary`. In `0s round-robin user:alice user:bob`, the targets take turns.",
         ),
     ]
-    repeats: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = Field(
+    repeats: Annotated[int, Field(ge=0, le=MAX_REPEATS)] = Field(
         default=0, description="Number of times that the steps are repeated."
     )
     repeat_pause: Duration = Field(
-        default=USUAL_PAUSE, description="Pause between the last step and the next round."
+        default=DEFAULT_REPEAT_PAUSE, description="Pause between the last step and the next round."
     )
     acknowledgement_timeout: Annotated[
         Duration | None,
@@ -254,7 +254,7 @@ class NewPolicy(Body):
         return [parse_step(each) if isinstance(each, str) else each.step for each in self.steps]
 
 
-@partial
+@make_fields_optional
 class PolicyChange(NewPolicy):
     """Changes to an escalation policy."""
 
@@ -283,9 +283,9 @@ class AlertRoute(ConditionsResource):
     updated_at: Time
 
     @property
-    def conditions(self) -> Conditions:
+    def conditions(self) -> AlertConditions:
         """Return the conditions of the route."""
-        return conditions_from(
+        return parse_conditions(
             self.model_dump(include={"severities", "environments", "services", "labels"})
         )
 
@@ -293,7 +293,7 @@ class AlertRoute(ConditionsResource):
         """Return a sentence that describes the route; `policies` maps ids to names."""
         name = policies.get(self.escalation_policy_id or 0)
         what = f"go to {name}" if name else "page nobody"
-        return f"{conditions_words(self.conditions)} {what}."
+        return f"{format_conditions(self.conditions)} {what}."
 
 
 class NewRoute(ConditionsBody):
@@ -316,7 +316,7 @@ class NewRoute(ConditionsBody):
     )
 
 
-@partial
+@make_fields_optional
 class RouteChange(NewRoute):
     """Changes to a route."""
 
@@ -332,10 +332,10 @@ class RouteQuery(OffsetQuery):
 class DryRunBody(Body):
     """Period of the alerts that the dry run checks."""
 
-    since: GivenTime | None = Field(
+    since: RequestTime | None = Field(
         default=None, description="Start of the period. The default is a week ago."
     )
-    until: GivenTime | None = Field(
+    until: RequestTime | None = Field(
         default=None, description="End of the period. The default is now."
     )
     days: Annotated[int, Field(ge=1, le=92)] | None = Field(
@@ -432,7 +432,7 @@ class SentPage(Resource):
 class AlertPaging(Resource):
     """State of the paging for an alert."""
 
-    state: Annotated[str, one_of(*State)] | None = Field(
+    state: Annotated[str, describe_choices(*EscalationState)] | None = Field(
         description="State of the paging. `unprocessed` if the background worker has not processed "
         "the alert yet. Null if the alert never had to page anyone."
     )
@@ -472,7 +472,7 @@ class AlertSnooze(Body):
         Option("--for"),
         Field(description="Length of the snooze, such as `1h`. At most one week."),
     ] = None
-    until: GivenTime | None = Field(default=None, description="End of the snooze.")
+    until: RequestTime | None = Field(default=None, description="End of the snooze.")
     tomorrow: Annotated[
         bool,
         Option("--tomorrow"),

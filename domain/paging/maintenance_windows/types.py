@@ -14,11 +14,11 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    partial,
+    make_fields_optional,
 )
-from domain.paging.maintenance_windows.recurrence import in_words, parse_rule
+from domain.paging.maintenance_windows.recurrence import format_recurrence, parse_recurrence_rule
 
-LONGEST_NAME = 255
+MAX_WINDOW_NAME_LENGTH = 255
 
 
 class WindowOccurrence(Resource):
@@ -57,13 +57,13 @@ class MaintenanceWindow(ConditionsResource):
     @property
     def repeats(self) -> str:
         """Return the recurrence in words, or an empty text if there is none."""
-        return in_words(parse_rule(self.rule)) if self.rule else ""
+        return format_recurrence(parse_recurrence_rule(self.rule)) if self.rule else ""
 
 
 class NewWindow(ConditionsBody):
     """A new maintenance window."""
 
-    name: Text = Field(description=f"Name of 1 to {LONGEST_NAME} characters.")
+    name: Text = Field(description=f"Name of 1 to {MAX_WINDOW_NAME_LENGTH} characters.")
     starts_at: Annotated[
         Text,
         Option("--starts"),
@@ -95,7 +95,7 @@ class NewWindow(ConditionsBody):
     ] = None
 
 
-@partial
+@make_fields_optional
 class WindowChange(NewWindow):
     """Changes to a window; omitted fields are kept."""
 

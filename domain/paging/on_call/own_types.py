@@ -6,10 +6,10 @@ from pydantic import Field
 
 from domain.core.types.base import (
     Body,
-    GivenTime,
     Numbers,
     Option,
     Query,
+    RequestTime,
     RequiredText,
     Resource,
     SecretResource,
@@ -84,8 +84,8 @@ class NewCover(Body):
     """A period in which another user covers your shifts."""
 
     user: RequiredText = Field(description="User name of the user who covers your shifts.")
-    starts_at: Annotated[GivenTime, Option("--from")]
-    ends_at: Annotated[GivenTime, Option("--until")]
+    starts_at: Annotated[RequestTime, Option("--from")]
+    ends_at: Annotated[RequestTime, Option("--until")]
     schedules: Annotated[Numbers, Option("--schedule")] = Field(
         default=(),
         description="Ids of schedules. The default is all schedules in which you are on call "
@@ -97,8 +97,8 @@ class CoverQuery(Query):
     """A cover to preview before it is created."""
 
     user: Text = Field(default="", description="User name of the user who would cover your shifts.")
-    starts_at: GivenTime
-    ends_at: GivenTime
+    starts_at: RequestTime
+    ends_at: RequestTime
     schedules: Numbers = ()
 
 

@@ -6,27 +6,27 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from domain.alerts.listing.filters import STATUSES
-from domain.alerts.matching.conditions import GIVEN_MATCHERS, Matchers
-from domain.alerts.matching.matchers import as_text
-from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.matching.conditions import MATCHERS_SCHEMA, Matchers
+from domain.alerts.matching.matchers import format_matchers
+from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.types.base import (
     Body,
     Duration,
-    GivenTime,
     IncludeAncestorGroups,
     Option,
     PagedQuery,
     Query,
+    RequestTime,
     Resource,
     Text,
     Time,
-    one_of,
-    partial,
+    describe_choices,
+    make_fields_optional,
 )
 
-LONGEST_COMMENT = 1_000
+MAX_COMMENT_LENGTH = 1_000
 
 
 class SilenceState(StrEnum):
@@ -59,22 +59,22 @@ class Silence(Resource):
     @property
     def text(self) -> str:
         """Return the matchers in their canonical form."""
-        return as_text(self.matchers)
+        return format_matchers(self.matchers)
 
 
-def _stored(text: str) -> str:
-    return storable(text).strip()
+def _clean_comment(text: str) -> str:
+    return replace_unstorable(text).strip()
 
 
 _Comment = Annotated[
     Text,
-    Field(max_length=LONGEST_COMMENT, description="Reason for the silence."),
-    AfterValidator(_stored),
+    Field(max_length=MAX_COMMENT_LENGTH, description="Reason for the silence."),
+    AfterValidator(_clean_comment),
 ]
 
 
 #: Alertmanager's names for fields of a silence.
-_ALERTMANAGERS_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
+_ALERTMANAGER_FIELD_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
 
 
 class NewSilence(Body):
@@ -83,17 +83,17 @@ class NewSilence(Body):
     The output of `amtool silence query --output json` is accepted as well.
     """
 
-    matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
+    matchers: Annotated[Matchers, MATCHERS_SCHEMA] = Field(
         description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
         "object of names and values. An alert has to match all of them."
     )
     comment: _Comment = ""
     starts_at: Annotated[
-        GivenTime | None,
+        RequestTime | None,
         Option("--starts"),
         Field(description="Start of the silence. The default is now."),
     ] = None
-    ends_at: GivenTime | None = Field(default=None, description="End of the silence.")
+    ends_at: RequestTime | None = Field(default=None, description="End of the silence.")
     duration: Annotated[
         Duration | None,
         Option("--for"),
@@ -108,7 +108,7 @@ class NewSilence(Body):
             return given
         named = {
             name: given[other]
-            for other, name in _ALERTMANAGERS_NAMES.items()
+            for other, name in _ALERTMANAGER_FIELD_NAMES.items()
             if other in given and name not in given
         }
         return {**given, **named}
@@ -118,7 +118,7 @@ class SilenceChange(Body):
     """Changes to a silence; omitted fields are kept."""
 
     comment: _Comment | None = None
-    ends_at: GivenTime | None = Field(default=None, description="New end of the silence.")
+    ends_at: RequestTime | None = Field(default=None, description="New end of the silence.")
     duration: Annotated[
         Duration | None,
         Option("--for"),
@@ -139,7 +139,7 @@ class PreviewQuery(Query):
 
     matchers: Annotated[
         Matchers,
-        WithJsonSchema({"type": "string", "maxLength": LONGEST_TEXT}),
+        WithJsonSchema({"type": "string", "maxLength": MAX_MATCHERS_TEXT_LENGTH}),
         Field(description='Matchers of the silence, such as `service="web", host=~"web.*"`.'),
     ]
 
@@ -149,8 +149,8 @@ class PreviewAlert(Resource):
 
     iid: int
     title: str
-    severity: Annotated[str, one_of(*(each.value for each in Severity))]
-    status: Annotated[str, one_of(*STATUSES)]
+    severity: Annotated[str, describe_choices(*(each.value for each in Severity))]
+    status: Annotated[str, describe_choices(*STATUSES)]
     started_at: Time
     project: str = Field(description="Full path of the project.")
     web_url: str
@@ -250,6 +250,6 @@ class FlapSettings(Resource):
     ] = False
 
 
-@partial
+@make_fields_optional
 class FlapSettingsChange(FlapSettings, Body):
     """Changes to the settings; omitted fields are kept."""

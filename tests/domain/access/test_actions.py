@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from domain.access.actions import Action, action, question
-from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.access.actions import Action, action, read_action
+from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
 from domain.access.features import AccessLevel, Feature
-from domain.access.permissions import BESIDE_THE_API, PERMISSIONS, Target
+from domain.access.permissions import NON_API_PERMISSIONS, PERMISSIONS, Target
 from domain.access.roles import Ability, Role
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.paging.silences import actions as silences
@@ -17,45 +17,45 @@ from domain.paging.silences.types import NewSilence, Silence, SilenceQuery
 from domain.projects.views import GroupView, ProjectView
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-MEMBER = Actor(means=Means.TOKEN, id=7, name="alice")
+MEMBER = Actor(means=AccessMethod.TOKEN, id=7, name="alice")
 
 
 @action("silences.delete", command="expire")
-def end(work: Work, project: ProjectView, silence_id: int) -> str:
+def end(work: UnitOfWork, project: ProjectView, silence_id: int) -> str:
     """Simulate an action that ends an object."""
     del work
     return f"{project.path} {silence_id}"
 
 
-@question("silences.show")
-def look(work: Work, project: ProjectView) -> str:
+@read_action("silences.show")
+def look(work: UnitOfWork, project: ProjectView) -> str:
     """Simulate an action that reads an object."""
     del work
     return project.path
 
 
 @action("users.block")
-def block(work: Work) -> str:
+def block(work: UnitOfWork) -> str:
     """Simulate an action for administrators."""
     return work.actor.name
 
 
 @action("users.create")
-def create(work: Work) -> None:
+def create(work: UnitOfWork) -> None:
     """Simulate an action that applications cannot call."""
     del work
 
 
 @action("resource_tokens.create")
-def make_token(work: Work, holder: ProjectView | GroupView) -> str:
+def make_token(work: UnitOfWork, holder: ProjectView | GroupView) -> str:
     """Simulate an action that requires a higher role in groups than in projects."""
     del work
     return holder.path
 
 
-def work_of(actor: Actor) -> Work:
+def work_of(actor: Actor) -> UnitOfWork:
     unused: Any = None
-    return Work(actor=actor, session=unused, now=NOW, settings=unused, policy=unused)
+    return UnitOfWork(actor=actor, session=unused, now=NOW, settings=unused, policy=unused)
 
 
 def project(role: Role | None = Role.DEVELOPER, **more: Any) -> ProjectView:
@@ -98,7 +98,7 @@ def test_an_archived_project_cannot_be_changed_by_any_actor(actor: Actor) -> Non
 
 
 def test_an_archived_project_can_be_restored_left_and_deleted() -> None:
-    rows = {**PERMISSIONS, **BESIDE_THE_API}
+    rows = {**PERMISSIONS, **NON_API_PERMISSIONS}
     assert {name for name, each in rows.items() if each.in_archived} == {
         *("projects.archive", "projects.unarchive", "projects.delete", "projects.unshare"),
         *("members.delete", "resource_tokens.revoke"),
@@ -121,7 +121,7 @@ def test_actions_of_a_disabled_feature_are_denied() -> None:
 
 
 def test_actions_require_a_scope_of_the_token() -> None:
-    token = replace(MEMBER, means=Means.TOKEN, scopes=frozenset({"read_alerts"}))
+    token = replace(MEMBER, means=AccessMethod.TOKEN, scopes=frozenset({"read_alerts"}))
     with pytest.raises(ForbiddenError, match="scope"):
         end(work_of(token), project(), 3)
     assert look(work_of(token), project()) == "acme/shop"
@@ -148,16 +148,16 @@ def test_an_action_can_require_different_roles_in_groups_and_projects() -> None:
 
 def test_an_action_has_the_types_of_its_arguments_and_its_result() -> None:
     made: Action[Any, Any] = silences.create_silence
-    assert (made.takes, made.model_name, made.returns) == (NewSilence, "new", Silence)
+    assert (made.input_type, made.input_name, made.returns) == (NewSilence, "new", Silence)
     assert (made.target_name, dict(made.variables), made.command) == ("holder", {}, "create")
     assert (made.changes, made.is_operation, made.is_list) == (True, True, False)
     listed: Action[Any, Any] = silences.list_silences
-    assert (listed.takes, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)
+    assert (listed.input_type, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)
     changed: Action[Any, Any] = silences.change_silence
     assert (dict(changed.variables), changed.command) == ({"silence_id": int}, "change")
     assert silences.expire_silence.command == "expire"
     assert made.summary == "Create a silence."
-    assert not silences.show_page.is_operation
+    assert not silences.get_silence_page.is_operation
 
 
 def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
 from domain.accounts.administration import (
     generate_password,
     get_account,
@@ -20,15 +20,15 @@ from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.directory import (
     AccountFilter,
     count_accounts,
-    look_up_account,
-    page_of_accounts,
+    fetch_account_page,
+    get_account_page,
 )
-from domain.accounts.email_addresses import Letterhead
+from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.lifecycle.actions import change_user, create_user
 from domain.accounts.passwords import check_password
 from domain.accounts.types import AccountBody, AccountChangeBody, NewAccount
 from domain.accounts.users import SignInAttempt, authenticate
-from domain.core.database.paging import Slice
+from domain.core.database.paging import KeysetRange
 from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.core.keyring import Keyring
 from models import Passkey, User
@@ -39,21 +39,21 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEYRING = Keyring("a master secret that only this test has")
-LETTERHEAD = Letterhead(
+LETTERHEAD = AccountMessageBuilder(
     instance_name="Gatebell",
     base_url="https://gate.example",
     keyring=KEYRING,
     has_mail_server=False,
 )
-A_PAGE = Slice(size=50)
+A_PAGE = KeysetRange(size=50)
 
 
 BASE = "https://gate.example"
 
 
-def work(session: Session, by: int | None = None) -> Work:
+def work(session: Session, by: int | None = None) -> UnitOfWork:
     """Return the unit of work of an administrator, or of the operator."""
-    actor = Actor(means=Means.PAGE, id=by, is_admin=True) if by else OPERATOR
+    actor = Actor(means=AccessMethod.PAGE, id=by, is_admin=True) if by else OPERATOR
     policies = (KEYRING, LETTERHEAD, RULES)
     return work_in(session, actor=actor, now=NOON, policies=policies)
 
@@ -65,7 +65,7 @@ def account(session: Session, name: str, *, is_admin: bool = False, by: int | No
     return session.get_one(User, create_user(work(session, by), body).id)
 
 
-def unmake_administrator(unit: Work, user_id: int) -> None:
+def unmake_administrator(unit: UnitOfWork, user_id: int) -> None:
     change_user(unit, user_id, AccountChangeBody(admin=False))
 
 
@@ -237,13 +237,13 @@ def test_accounts_are_counted_and_listed_by_group(session: Session) -> None:
 
     def names(group: str, search: str = "") -> list[str]:
         wanted = AccountFilter(group=group, search=search)
-        page = page_of_accounts(wanted, A_PAGE, session=session, base_url=BASE)
+        page = fetch_account_page(wanted, A_PAGE, session=session, base_url=BASE)
         return [each.username for each in page.items]
 
     assert names("people") == ["locked", "guarded", "root"]
     assert names("administrators", "GUARD") == ["guarded"]
     assert names("bots") == [robot.username]
     assert names("people", "%") == []
-    page = look_up_account(guarded.id, session=session, now=NOON, base_url=BASE)
+    page = get_account_page(guarded.id, session=session, now=NOON, base_url=BASE)
     assert page.two_factor_enabled
     assert session.scalar(select(func.count(User.id))) == 4

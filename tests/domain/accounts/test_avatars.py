@@ -3,7 +3,7 @@
 import pytest
 from flask.testing import FlaskClient
 
-from domain.accounts.profiles import avatar_path, draw_avatar
+from domain.accounts.profiles import build_avatar_path, draw_avatar
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,11 @@ from domain.accounts.profiles import avatar_path, draw_avatar
     ],
 )
 def test_the_url_contains_the_initial(name: str, letter: str) -> None:
-    assert avatar_path(name, 1) == f"/-/pictures/{letter}-137.svg"
+    assert build_avatar_path(name, 1) == f"/-/pictures/{letter}-137.svg"
 
 
 def test_avatars_of_consecutive_users_have_different_colors() -> None:
-    assert len({avatar_path("a", user_id) for user_id in range(1, 100)}) == 99
+    assert len({build_avatar_path("a", user_id) for user_id in range(1, 100)}) == 99
 
 
 @pytest.mark.parametrize("letter", ["<", "&", "-", '"', "AB", "", "\u202e", "🦊"])
@@ -47,6 +47,6 @@ def test_the_letter_is_drawn(letter: str) -> None:
 
 
 def test_the_url_of_a_letter_of_any_script_returns_its_avatar(client: FlaskClient) -> None:
-    answer = client.get(avatar_path("Жанна", 7))
+    answer = client.get(build_avatar_path("Жанна", 7))
     assert answer.status_code == 200
     assert ">Ж</text>" in answer.text

@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy.orm import Session
 
 from domain.accounts.message_limits import (
-    INVITATIONS,
+    INVITATION_LIMIT,
+    LimitedMessage,
     MessageLimit,
     RecipientLimitError,
-    Sending,
-    claim_sending,
+    count_message,
 )
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
@@ -39,9 +39,9 @@ class Post:
         place: str | None = None,
         limit: MessageLimit = _LIMIT,
     ) -> None:
-        sending = Sending(recipient=recipient, sender_id=sender_id, place=place)
+        sending = LimitedMessage(recipient=recipient, sender_id=sender_id, place=place)
         with Session(self.engine) as session, session.begin():
-            claim_sending(limit, sending, session=session, keyring=self.keyring, now=self.now)
+            count_message(limit, sending, session=session, keyring=self.keyring, now=self.now)
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def test_an_address_gets_few_messages_of_all_senders_in_any_spelling(post: Post)
 
 def test_one_sender_cannot_use_up_the_invitations_of_others(post: Post) -> None:
     for _ in range(5):
-        post.send("bob@people.example", sender_id=1, limit=INVITATIONS)
+        post.send("bob@people.example", sender_id=1, limit=INVITATION_LIMIT)
     for _ in range(30):
         with pytest.raises(RecipientLimitError):
-            post.send("bob@people.example", sender_id=1, limit=INVITATIONS)
-    post.send("bob@people.example", sender_id=2, limit=INVITATIONS)
+            post.send("bob@people.example", sender_id=1, limit=INVITATION_LIMIT)
+    post.send("bob@people.example", sender_id=2, limit=INVITATION_LIMIT)
 
 
 def test_a_user_sends_few_messages_per_hour(post: Post) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from domain.access.roles import Role, role_named
-from domain.accounts.names import as_segment, check_path, check_username
+from domain.access.roles import Role, parse_role
+from domain.accounts.names import check_path, check_username, slugify_name
 from domain.accounts.passwords import (
-    LONGEST_PASSWORD,
+    MAX_PASSWORD_LENGTH,
     HashCost,
     check_password,
     check_password_strength,
@@ -48,7 +48,7 @@ def test_a_user_name_is_a_single_path_segment(name: str) -> None:
     ],
 )
 def test_a_display_name_becomes_a_readable_path_segment(name: str, segment: str) -> None:
-    assert as_segment(name) == segment
+    assert slugify_name(name) == segment
 
 
 def test_roles_are_ordered_from_guest_to_owner() -> None:
@@ -59,17 +59,17 @@ def test_roles_are_ordered_from_guest_to_owner() -> None:
 @pytest.mark.parametrize("role", list(Role))
 def test_a_role_is_found_by_its_name_in_any_case_and_by_its_number(role: Role) -> None:
     assert {
-        role_named(role.label),
-        role_named(role.name),
-        role_named(f" {role.label.lower()} "),
+        parse_role(role.label),
+        parse_role(role.name),
+        parse_role(f" {role.label.lower()} "),
     } == {role}
-    assert role_named(str(int(role))) is role
+    assert parse_role(str(int(role))) is role
 
 
 @pytest.mark.parametrize("word", ["", "king", "0", "60", "3e1", "Owner!"])
 def test_unknown_role_names_are_rejected(word: str) -> None:
     with pytest.raises(ValueError, match="Use one of Guest, Planner, Reporter"):
-        role_named(word)
+        parse_role(word)
 
 
 def test_only_the_correct_password_matches_its_hash() -> None:
@@ -92,7 +92,7 @@ def test_a_hash_with_another_cost_is_outdated() -> None:
 
 
 def test_an_overlong_password_is_not_hashed() -> None:
-    long = "x" * (LONGEST_PASSWORD + 1)
+    long = "x" * (MAX_PASSWORD_LENGTH + 1)
     assert not check_password(long, hash_password(long, QUICK), QUICK).is_right
 
 

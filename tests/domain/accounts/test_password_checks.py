@@ -14,7 +14,7 @@ from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_user
 from domain.core.keyring import Keyring
-from domain.projects.bots import make_bot
+from domain.projects.bots import create_bot
 from domain.projects.creation import create_group
 from models import User
 from tests.support.accounts.namespaces import get_namespace
@@ -134,7 +134,7 @@ def test_a_wrong_password_has_the_same_cost_for_all_accounts(
 ) -> None:
     create_group("acme", reserved=frozenset(), session=session, now=NOON)
     namespace = get_namespace("acme", session=session)
-    bot = make_bot(namespace, "robot", Role.DEVELOPER, session=session, now=NOON)
+    bot = create_bot(namespace, "robot", Role.DEVELOPER, session=session, now=NOON)
     alice = person("alice", PHRASE, session)
     alice.password_hash = hash_password(PHRASE, cost)
     locked = person("carol", PHRASE, session)

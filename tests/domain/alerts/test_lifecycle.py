@@ -9,29 +9,29 @@ from hypothesis import strategies as st
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.times import END_BEFORE_START
 from domain.alerts.storing import lifecycle
-from domain.alerts.storing.intake_result import outcome_values, result_of
+from domain.alerts.storing.intake_result import build_intake_result, build_outcome_values
 from domain.alerts.storing.lifecycle import (
-    ARRIVED_LATE,
+    ARRIVED_LATE_WARNING,
     Action,
-    AlreadyResolved,
     Arrival,
-    CountLate,
-    Existing,
-    ExistingOutcome,
-    Join,
+    CountLateCopy,
+    IntakePlan,
+    JoinOpenAlert,
+    KeepResolvedAlert,
     NewAlert,
-    NewOutcome,
-    Open,
-    Plan,
-    Resolve,
-    StoreResolved,
+    NewAlertOutcome,
+    OpenNewAlert,
+    ResolveAlert,
+    StoredAlert,
+    StoredAlertOutcome,
+    StoreResolvedAlert,
 )
 from tests.support.wire.garbage import bounded
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)
 DISK, LOAD = b"d" * 32, b"l" * 32
-OPEN = Existing(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
+OPEN = StoredAlert(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
 RESOLVED = replace(OPEN, ended_at=EVENING, recovery_received_at=EVENING)
 #: Time after a recovery in which copies count as late.
 WINDOW = timedelta(minutes=5)
@@ -46,12 +46,12 @@ def arriving(at: datetime, window: timedelta = WINDOW) -> Arrival:
 SOON = arriving(EVENING + timedelta(minutes=1))
 
 
-def decide(existing: Existing | None, incoming: IncomingAlert, at: Arrival = SOON) -> object:
-    return lifecycle.decide(existing, incoming, at)
+def decide(existing: StoredAlert | None, incoming: IncomingAlert, at: Arrival = SOON) -> object:
+    return lifecycle.decide_item(existing, incoming, at)
 
 
-def plan(incoming: Sequence[IncomingAlert], existing: dict[bytes, Existing]) -> Plan:
-    return lifecycle.plan(incoming, existing, SOON)
+def plan(incoming: Sequence[IncomingAlert], existing: dict[bytes, StoredAlert]) -> IntakePlan:
+    return lifecycle.plan_intake(incoming, existing, SOON)
 
 
 def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> IncomingAlert:
@@ -86,47 +86,47 @@ def recovery(fingerprint: bytes | None = DISK, ended_at: datetime = EVENING) -> 
 
 @pytest.mark.spec("I16")
 def test_a_first_report_opens_an_alert() -> None:
-    assert decide(None, firing()) == Open()
+    assert decide(None, firing()) == OpenNewAlert()
 
 
 @pytest.mark.spec("I16")
 def test_a_repeated_report_joins_the_open_alert() -> None:
-    assert decide(OPEN, firing()) == Join(OPEN)
+    assert decide(OPEN, firing()) == JoinOpenAlert(OPEN)
 
 
 @pytest.mark.spec("I16")
 def test_a_report_after_the_resolution_opens_another_alert() -> None:
-    assert decide(RESOLVED, firing()) == Open()
+    assert decide(RESOLVED, firing()) == OpenNewAlert()
 
 
 @pytest.mark.spec("I17")
 def test_a_recovery_resolves_the_open_alert() -> None:
-    assert decide(OPEN, recovery()) == Resolve(OPEN, EVENING)
+    assert decide(OPEN, recovery()) == ResolveAlert(OPEN, EVENING)
 
 
 @pytest.mark.spec("I17")
 def test_a_second_recovery_changes_nothing() -> None:
-    assert decide(RESOLVED, recovery()) == AlreadyResolved(RESOLVED)
+    assert decide(RESOLVED, recovery()) == KeepResolvedAlert(RESOLVED)
 
 
 @pytest.mark.spec("I17")
 def test_a_recovery_without_an_alert_is_stored_as_resolved() -> None:
-    assert decide(None, recovery()) == StoreResolved(EVENING)
+    assert decide(None, recovery()) == StoreResolvedAlert(EVENING)
 
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("existing", [None, OPEN, RESOLVED])
-def test_without_a_fingerprint_no_alert_matches(existing: Existing | None) -> None:
-    assert decide(existing, firing(None)) == Open()
-    assert decide(existing, recovery(None)) == StoreResolved(EVENING)
+def test_without_a_fingerprint_no_alert_matches(existing: StoredAlert | None) -> None:
+    assert decide(existing, firing(None)) == OpenNewAlert()
+    assert decide(existing, recovery(None)) == StoreResolvedAlert(EVENING)
 
 
-def actions(planned: Plan) -> list[str]:
+def actions(planned: IntakePlan) -> list[str]:
     return [outcome.action for outcome in planned.outcomes]
 
 
 def test_an_empty_batch_changes_nothing() -> None:
-    assert plan([], {}) == Plan(new=(), bumps={}, reported={}, resolutions={}, outcomes=())
+    assert plan([], {}) == IntakePlan(new=(), bumps={}, reported={}, resolutions={}, outcomes=())
 
 
 @pytest.mark.spec("I16")
@@ -138,9 +138,9 @@ def test_two_equal_reports_in_a_batch_are_one_alert_with_two_events() -> None:
         NewAlert(firing(LOAD), 1, None),
     )
     assert planned.outcomes == (
-        NewOutcome(0, Action.OPENED),
-        NewOutcome(1, Action.OPENED),
-        NewOutcome(0, Action.JOINED),
+        NewAlertOutcome(0, Action.OPENED),
+        NewAlertOutcome(1, Action.OPENED),
+        NewAlertOutcome(0, Action.JOINED),
     )
 
 
@@ -158,10 +158,10 @@ def test_an_alert_that_ends_and_begins_again_in_a_batch_is_new() -> None:
     assert planned.resolutions == {70: EVENING}
     assert planned.new == (NewAlert(firing(), 2, None),)
     assert planned.outcomes == (
-        ExistingOutcome(70, 7, "Disk full", Action.JOINED),
-        ExistingOutcome(70, 7, "Disk full", Action.RESOLVED),
-        NewOutcome(0, Action.OPENED),
-        NewOutcome(0, Action.JOINED),
+        StoredAlertOutcome(70, 7, "Disk full", Action.JOINED),
+        StoredAlertOutcome(70, 7, "Disk full", Action.RESOLVED),
+        NewAlertOutcome(0, Action.OPENED),
+        NewAlertOutcome(0, Action.JOINED),
     )
 
 
@@ -175,7 +175,7 @@ def test_reports_of_an_open_alert_are_counted_together() -> None:
 def test_a_late_recovery_returns_the_resolved_alert() -> None:
     planned = plan([recovery()], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.resolutions) == ((), {}, {})
-    assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.UNCHANGED),)
+    assert planned.outcomes == (StoredAlertOutcome(70, 7, "Disk full", Action.UNCHANGED),)
 
 
 @pytest.mark.spec("I17")
@@ -193,7 +193,7 @@ def test_items_without_fingerprint_are_separate_alerts() -> None:
 @pytest.mark.spec("I1")
 def test_each_alert_is_returned_once_in_the_order_of_the_items() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), firing(LOAD)]
-    result = result_of(plan(batch, {DISK: OPEN}), 3, [11, 12])
+    result = build_intake_result(plan(batch, {DISK: OPEN}), 3, [11, 12])
     first = [(item.iid, item.action) for item in result.items]
     assert first == [(11, Action.OPENED), (7, Action.JOINED), (12, Action.OPENED)]
     assert [item.iid for item in result.by_item] == [11, 7, 7, 12, 12, 11]
@@ -204,7 +204,7 @@ def test_the_log_counts_items_by_their_effect() -> None:
     parsed = ParsedBody(
         alerts=tuple(batch), refused=(), truncated_alerts=4, parse_warnings=("Late.",)
     )
-    values = outcome_values(plan(batch, {DISK: OPEN}), parsed)
+    values = build_outcome_values(plan(batch, {DISK: OPEN}), parsed)
     counts = {name: values[name] for name in ("opened", "joined", "resolved", "truncated_alerts")}
     assert counts == {"opened": 3, "joined": 1, "resolved": 2, "truncated_alerts": 4}
     assert values["remarks"] == ["Late."]
@@ -219,23 +219,25 @@ def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
 def test_a_late_copy_is_counted_and_opens_no_alert() -> None:
     planned = plan([copy(NOON + timedelta(hours=1), "Old words")], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.reported) == ((), {70: 1}, {})
-    assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE),)
+    assert planned.outcomes == (
+        StoredAlertOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE_WARNING),
+    )
 
 
 @pytest.mark.spec("I16")
 @pytest.mark.parametrize(
     ("met", "start", "decision"),
     [
-        (RESOLVED, EVENING - timedelta(microseconds=1), CountLate(RESOLVED)),
-        (RESOLVED, EVENING, Open()),
+        (RESOLVED, EVENING - timedelta(microseconds=1), CountLateCopy(RESOLVED)),
+        (RESOLVED, EVENING, OpenNewAlert()),
         # No copy of an alert without a duration began before its end.
-        (replace(RESOLVED, ended_at=NOON), NOON, Open()),
+        (replace(RESOLVED, ended_at=NOON), NOON, OpenNewAlert()),
         # The alert was resolved here, without a recovery from the sender.
-        (replace(RESOLVED, recovery_received_at=None), NOON, Open()),
+        (replace(RESOLVED, recovery_received_at=None), NOON, OpenNewAlert()),
     ],
 )
 def test_an_alert_that_began_after_the_end_is_new(
-    met: Existing, start: datetime, decision: object
+    met: StoredAlert, start: datetime, decision: object
 ) -> None:
     assert decide(met, copy(start)) == decision
 
@@ -243,7 +245,12 @@ def test_an_alert_that_began_after_the_end_is_new(
 @pytest.mark.spec("I16")
 @pytest.mark.parametrize(
     ("minutes", "decision"),
-    [(4.9, CountLate(RESOLVED)), (5, Open()), (60, Open()), (-4.9, CountLate(RESOLVED))],
+    [
+        (4.9, CountLateCopy(RESOLVED)),
+        (5, OpenNewAlert()),
+        (60, OpenNewAlert()),
+        (-4.9, CountLateCopy(RESOLVED)),
+    ],
 )
 def test_copies_count_as_late_for_five_minutes_after_the_recovery(
     minutes: float, decision: object
@@ -254,14 +261,14 @@ def test_copies_count_as_late_for_five_minutes_after_the_recovery(
 
 @pytest.mark.spec("I16")
 def test_a_recovery_from_the_future_does_not_cause_late_copies() -> None:
-    assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == Open()
+    assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == OpenNewAlert()
 
 
 @pytest.mark.spec("I16")
 def test_without_a_window_no_copy_is_late() -> None:
     at = arriving(EVENING, timedelta(0))
-    assert decide(RESOLVED, copy(NOON), at) == Open()
-    planned = lifecycle.plan([recovery(), copy(NOON)], {DISK: OPEN}, at)
+    assert decide(RESOLVED, copy(NOON), at) == OpenNewAlert()
+    planned = lifecycle.plan_intake([recovery(), copy(NOON)], {DISK: OPEN}, at)
     assert actions(planned) == ["resolved", "opened"]
 
 
@@ -286,7 +293,7 @@ def test_the_last_values_of_a_batch_win_and_missing_fields_are_kept() -> None:
     assert (words.title, words.severity, words.description) == ("CPU 80%", 1, "Dead")
     assert (words.service, words.hosts) == ("web", "a")
     assert {
-        outcome.title for outcome in planned.outcomes if isinstance(outcome, ExistingOutcome)
+        outcome.title for outcome in planned.outcomes if isinstance(outcome, StoredAlertOutcome)
     } == {"CPU 80%"}
     (new,) = plan([first, last], {}).new
     assert (new.incoming.title, new.incoming.severity) == ("CPU 80%", Severity.HIGH)
@@ -296,7 +303,7 @@ def test_the_last_values_of_a_batch_win_and_missing_fields_are_kept() -> None:
 class Shelf:
     """A reference store that applies one item at a time by the rules of the specification."""
 
-    def __init__(self, existing: dict[bytes, Existing]) -> None:
+    def __init__(self, existing: dict[bytes, StoredAlert]) -> None:
         self.alerts: list[list[object]] = []
         self.latest: dict[bytes, list[object]] = {}
         for fingerprint, alert in existing.items():
@@ -331,7 +338,7 @@ EXISTING = st.dictionaries(st.just(DISK), st.sampled_from([OPEN, RESOLVED]))
 @bounded(100)
 @given(st.lists(ITEMS, max_size=12), EXISTING)
 def test_a_batch_has_the_same_result_as_its_items_one_by_one(
-    batch: list[IncomingAlert], existing: dict[bytes, Existing]
+    batch: list[IncomingAlert], existing: dict[bytes, StoredAlert]
 ) -> None:
     shelf = Shelf(existing)
     for item in batch:

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from domain.alerts.receiving.sns import RefusedSubscriptionError, confirm_subscription
+from domain.alerts.receiving.sns import UnconfirmedSubscriptionError, confirm_subscription
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 AMAZON = "https://sns.eu-central-1.amazonaws.com"
@@ -95,7 +95,7 @@ def test_a_signed_request_of_amazon_is_confirmed(version: str) -> None:
 )
 def test_urls_outside_of_amazon_are_not_requested(changes: Mapping[str, str]) -> None:
     amazon = Amazon()
-    with pytest.raises(RefusedSubscriptionError):
+    with pytest.raises(UnconfirmedSubscriptionError):
         confirm_subscription(request_to_confirm(**changes), get=amazon.get)
     assert [url for url in amazon.asked if "Confirm" in url] == []
     if "SignatureVersion" not in changes:
@@ -107,13 +107,13 @@ def test_urls_outside_of_amazon_are_not_requested(changes: Mapping[str, str]) ->
 )
 def test_a_wrong_signature_is_not_confirmed(changes: Mapping[str, str]) -> None:
     amazon = Amazon()
-    with pytest.raises(RefusedSubscriptionError, match="signature"):
+    with pytest.raises(UnconfirmedSubscriptionError, match="signature"):
         confirm_subscription(request_to_confirm(**changes), get=amazon.get)
     assert len(amazon.asked) == 1
 
 
 def test_errors_name_missing_fields_and_rejections_of_amazon() -> None:
-    with pytest.raises(RefusedSubscriptionError, match="has no Message, MessageId"):
+    with pytest.raises(UnconfirmedSubscriptionError, match="has no Message, MessageId"):
         confirm_subscription({"Type": "SubscriptionConfirmation"}, get=Amazon().get)
-    with pytest.raises(RefusedSubscriptionError, match="returned status 403"):
+    with pytest.raises(UnconfirmedSubscriptionError, match="returned status 403"):
         confirm_subscription(request_to_confirm(), get=Amazon(403).get)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, text
 
-from domain.core.durations import duration_text, parse_duration
+from domain.core.durations import format_duration, parse_duration
 from domain.core.errors import InvalidError
 
 
@@ -44,7 +44,7 @@ def test_durations_beyond_the_calendar_are_too_long() -> None:
 @given(integers(min_value=0, max_value=10**9))
 def test_a_formatted_duration_is_parsed_to_the_same_duration(seconds: int) -> None:
     length = timedelta(seconds=seconds)
-    assert parse_duration(duration_text(length)) == length
+    assert parse_duration(format_duration(length)) == length
 
 
 @pytest.mark.long

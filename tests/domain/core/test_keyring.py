@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.keyring import CredentialType, Keyring, UndecipherableError
-from domain.core.randomness import is_well_formed, random_credential, random_hex, random_password
+from domain.core.randomness import generate_credential, is_well_formed, random_hex, random_password
 
 OLD, NEW = "an old master secret, long ago", "a new master secret, since today"
 
 
 @pytest.mark.rfc("rfc6749-10.3-a", "rfc6749-10.10-a", "rfc7009-5-a", "rfc7636-4.4-b")
 def test_a_credential_has_a_prefix_256_random_bits_and_a_checksum() -> None:
-    credential = random_credential("gba-")
+    credential = generate_credential("gba-")
     assert credential.startswith("gba-")
     assert len(credential) == len("gba-") + 43 + 6
     assert credential.isascii()
     assert is_well_formed(credential, prefix="gba-")
-    assert random_credential("gba-") != credential
+    assert generate_credential("gba-") != credential
 
 
 def test_every_kind_has_a_different_prefix() -> None:
@@ -28,7 +28,7 @@ def test_every_kind_has_a_different_prefix() -> None:
 
 @pytest.mark.rfc("rfc6750-5.2-a")
 def test_a_mistyped_credential_is_detected_without_the_database() -> None:
-    credential = random_credential("gba-")
+    credential = generate_credential("gba-")
     for position in range(len(credential)):
         other = "x" if credential[position] != "x" else "y"
         wrong = credential[:position] + other + credential[position + 1 :]

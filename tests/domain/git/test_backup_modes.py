@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.git.maintenance import KeptRepository, back_up
+from domain.git.maintenance import ProjectRepository, back_up_repositories
 from domain.git.program import Git
 from domain.git.storage import ensure_repository
 
@@ -38,10 +38,10 @@ def test_files_of_a_backup_are_private_with_any_umask(tmp_path: Path, umask: int
     path = tmp_path / "one.git"
     ensure_repository(git, path)
     _commit(path)
-    kept = KeptRepository(project_id=1, project_path="acme/shop", path=path)
+    kept = ProjectRepository(project_id=1, project_path="acme/shop", path=path)
     before = os.umask(umask)
     try:
-        assert back_up(git, [kept], tmp_path / "backup") == (1, 0)
+        assert back_up_repositories(git, [kept], tmp_path / "backup") == (1, 0)
     finally:
         os.umask(before)
     files = {

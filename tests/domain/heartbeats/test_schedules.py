@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.heartbeats.states import Schedule
+from domain.heartbeats.states import HeartbeatSchedule
 
 MINUTE = timedelta(minutes=1)
 
@@ -15,9 +15,9 @@ def at(text: str) -> datetime:
 
 
 def test_an_interval_counts_from_the_ping() -> None:
-    schedule = Schedule(every=5 * MINUTE, grace=MINUTE)
-    assert schedule.expected_after(at("2026-03-01T12:00:30")) == at("2026-03-01T12:05:30")
-    assert schedule.due_after(at("2026-03-01T12:00:30")) == at("2026-03-01T12:06:30")
+    schedule = HeartbeatSchedule(every=5 * MINUTE, grace=MINUTE)
+    assert schedule.get_expected_time(at("2026-03-01T12:00:30")) == at("2026-03-01T12:05:30")
+    assert schedule.get_due_time(at("2026-03-01T12:00:30")) == at("2026-03-01T12:06:30")
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_an_interval_counts_from_the_ping() -> None:
 def test_a_cron_expression_is_evaluated_in_its_zone(
     cron: str, zone: str, after: str, expected: str
 ) -> None:
-    schedule = Schedule(cron=cron, time_zone=zone, grace=MINUTE)
-    assert schedule.expected_after(at(after)) == at(expected)
+    schedule = HeartbeatSchedule(cron=cron, time_zone=zone, grace=MINUTE)
+    assert schedule.get_expected_time(at(after)) == at(expected)
 
 
 @pytest.mark.parametrize("every", ["1", "31622400"])
 def test_the_shortest_and_the_longest_interval_are_accepted(every: str) -> None:
-    Schedule(every=timedelta(seconds=int(every)), grace=timedelta(0))
+    HeartbeatSchedule(every=timedelta(seconds=int(every)), grace=timedelta(0))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,6 @@ def test_impossible_schedules_are_rejected_with_the_field(
     field: str, given: dict[str, timedelta | str]
 ) -> None:
     with pytest.raises(InvalidError) as refused:
-        Schedule(**{"grace": MINUTE, **given})  # type: ignore[arg-type]
+        HeartbeatSchedule(**{"grace": MINUTE, **given})  # type: ignore[arg-type]
     assert refused.value.field == field
     assert str(refused.value)

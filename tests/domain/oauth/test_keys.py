@@ -12,17 +12,17 @@ from sqlalchemy.orm import Session
 
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.oauth.openid.id_tokens import InvalidHintError, parse_id_token_hint
 from domain.oauth.openid.keys import (
-    LONGEST_ID_TOKEN,
-    NOTICE,
+    KEY_NOTICE_PERIOD,
+    MAX_ID_TOKEN_LIFETIME,
     KeyRotation,
-    check_size,
+    check_key_size,
     find_public_key,
-    get_signing_key,
+    get_or_create_signing_key,
     list_published_keys,
-    rotate,
+    rotate_id_token_key,
 )
 from models import SigningKey
 
@@ -41,7 +41,7 @@ Signer = Callable[..., str]
 @pytest.fixture
 def signer(session: Session) -> Signer:
     def kid_at(moment: datetime, keyring: Keyring = KEYRING) -> str:
-        return str(get_signing_key(session=session, keyring=keyring, now=moment).kid)
+        return str(get_or_create_signing_key(session=session, keyring=keyring, now=moment).kid)
 
     return kid_at
 
@@ -49,7 +49,7 @@ def signer(session: Session) -> Signer:
 @pytest.fixture
 def hand_over(session: Session) -> Rotate:
     def hand_over_at(moment: datetime, how: KeyRotation = KeyRotation.AFTER_NOTICE) -> str:
-        return rotate(how, session=session, keyring=KEYRING, now=moment)
+        return rotate_id_token_key(how, session=session, keyring=KEYRING, now=moment)
 
     return hand_over_at
 
@@ -86,8 +86,8 @@ def test_a_new_key_is_published_before_it_signs(
     old = signer(NOON)
     new = hand_over(NOON)
     assert published(session, NOON) == [old, new]
-    assert signer(NOON + NOTICE - MOMENT) == old
-    assert signer(NOON + NOTICE) == new
+    assert signer(NOON + KEY_NOTICE_PERIOD - MOMENT) == old
+    assert signer(NOON + KEY_NOTICE_PERIOD) == new
 
 
 @pytest.mark.both_databases
@@ -97,7 +97,7 @@ def test_an_old_key_stays_published_until_its_tokens_have_expired(
 ) -> None:
     old = signer(NOON)
     new = hand_over(NOON)
-    last = NOON + NOTICE + LONGEST_ID_TOKEN
+    last = NOON + KEY_NOTICE_PERIOD + MAX_ID_TOKEN_LIFETIME
     assert published(session, last - MOMENT) == [old, new]
     assert published(session, last) == [new]
 
@@ -109,12 +109,12 @@ def test_rotating_again_before_the_new_key_signs_keeps_all_keys(
 ) -> None:
     first = signer(NOON)
     second = hand_over(NOON)
-    half = NOON + NOTICE / 2
+    half = NOON + KEY_NOTICE_PERIOD / 2
     third = hand_over(half)
     assert published(session, half) == [first, second, third]
     assert signer(half) == first
-    assert signer(NOON + NOTICE) == second
-    assert signer(half + NOTICE) == third
+    assert signer(NOON + KEY_NOTICE_PERIOD) == second
+    assert signer(half + KEY_NOTICE_PERIOD) == third
 
 
 @pytest.mark.long
@@ -163,20 +163,22 @@ def test_a_key_survives_a_change_of_the_master_secret(signer: Signer) -> None:
 @pytest.mark.parametrize("bits", [-1, 0, 512, 1024, 2047, 2049, 8193, 8200, 16384])
 def test_keys_that_are_too_short_or_too_long_are_rejected(bits: int) -> None:
     with pytest.raises(InvalidError, match="2048 to 8192"):
-        check_size(bits)
+        check_key_size(bits)
 
 
 @pytest.mark.spec("L5")
 def test_no_key_of_a_wrong_size_is_created(session: Session) -> None:
     with pytest.raises(InvalidError, match="2048 to 8192"):
-        rotate(KeyRotation.AT_ONCE, bits=2047, session=session, keyring=KEYRING, now=NOON)
+        rotate_id_token_key(
+            KeyRotation.AT_ONCE, bits=2047, session=session, keyring=KEYRING, now=NOON
+        )
     assert published(session, NOON) == []
 
 
 @pytest.mark.spec("L5")
 @pytest.mark.parametrize("bits", [2048, 3072, 4096, 8192])
 def test_usual_sizes_are_accepted(bits: int) -> None:
-    check_size(bits)
+    check_key_size(bits)
 
 
 @pytest.mark.long
@@ -190,7 +192,7 @@ def test_keys_retired_long_ago_are_pruned(
     retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
     for days, kept in ((29, [True, True]), (32, [False, True])):
         moment = NOON + timedelta(days=days)
-        prune(retention, session=session, now=moment, between=session.commit)
+        prune_expired_rows(retention, session=session, now=moment, between=session.commit)
         found = [find_public_key(kid, session=session) is not None for kid in (old, new)]
         assert found == kept
 
@@ -199,14 +201,16 @@ CLAIMS = {"iss": ISSUER, "sub": "7", "aud": "an-application", "exp": 1, "iat": 0
 
 
 def signed(session: Session, *, header: dict[str, str], claims: dict[str, object]) -> str:
-    key = get_signing_key(session=session, keyring=KEYRING, now=NOON)
+    key = get_or_create_signing_key(session=session, keyring=KEYRING, now=NOON)
     head = {"alg": "RS256", "kid": str(key.kid), **header}
     return jwt.encode(head, {**CLAIMS, **claims}, key)
 
 
 @pytest.mark.rfc("oidc-logout-2-b")
 def test_an_expired_hint_is_accepted(session: Session) -> None:
-    found = read_hint(signed(session, header={}, claims={}), issuer=ISSUER, session=session)
+    found = parse_id_token_hint(
+        signed(session, header={}, claims={}), issuer=ISSUER, session=session
+    )
     assert (found.user_id, found.application_uid) == (7, "an-application")
 
 
@@ -219,7 +223,9 @@ def test_a_hint_with_other_claims_is_rejected(session: Session) -> None:
     )
     for claims in wrong:
         with pytest.raises(InvalidHintError):
-            read_hint(signed(session, header={}, claims=claims), issuer=ISSUER, session=session)
+            parse_id_token_hint(
+                signed(session, header={}, claims=claims), issuer=ISSUER, session=session
+            )
 
 
 @pytest.mark.long
@@ -229,4 +235,4 @@ def test_a_hint_with_an_unknown_key_is_rejected(session: Session) -> None:
     for kid in ("", "unknown", "\x00", "' OR 1=1 --"):
         text = signed(session, header={"kid": kid}, claims={})
         with pytest.raises(InvalidHintError):
-            read_hint(text, issuer=ISSUER, session=session)
+            parse_id_token_hint(text, issuer=ISSUER, session=session)

@@ -3,12 +3,12 @@
 import pytest
 
 from domain.oauth.clients.redirect_uris import (
-    Destination,
+    RedirectDestination,
+    add_parameters,
     check_redirect_uri,
-    destination_of,
-    is_insecure,
-    is_registered,
-    with_parameters,
+    describe_redirect_destination,
+    is_insecure_redirect_uri,
+    is_redirect_uri_registered,
 )
 
 REGISTERED = [
@@ -115,7 +115,7 @@ ATTACKS = (
 @pytest.mark.rfc("rfc8252-8.4-b", "rfc9700-2.1-a")
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
 def test_uris_that_only_look_like_a_registered_one_are_rejected(uri: str) -> None:
-    assert not is_registered(uri, REGISTERED)
+    assert not is_redirect_uri_registered(uri, REGISTERED)
 
 
 @pytest.mark.spec("A4")
@@ -123,7 +123,7 @@ def test_uris_that_only_look_like_a_registered_one_are_rejected(uri: str) -> Non
 @pytest.mark.parametrize("uri", REGISTERED)
 def test_a_registered_uri_is_registered(uri: str) -> None:
     check_redirect_uri(uri)
-    assert is_registered(uri, REGISTERED)
+    assert is_redirect_uri_registered(uri, REGISTERED)
 
 
 @pytest.mark.spec("A8")
@@ -235,7 +235,7 @@ def test_invalid_redirect_uris_are_rejected_with_a_reason(uri: str, reason: str)
     ],
 )
 def test_only_http_across_a_network_is_insecure(uri: str, is_so: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert is_insecure(uri) is is_so
+    assert is_insecure_redirect_uri(uri) is is_so
 
 
 @pytest.mark.spec("A2")
@@ -251,7 +251,7 @@ def test_only_http_across_a_network_is_insecure(uri: str, is_so: bool) -> None: 
     ],
 )
 def test_response_parameters_are_added_without_other_changes(uri: str, result: str) -> None:
-    assert with_parameters(uri, [("code", "x y&")]) == result
+    assert add_parameters(uri, [("code", "x y&")]) == result
 
 
 @pytest.mark.spec("A9")
@@ -260,30 +260,30 @@ def test_response_parameters_are_added_without_other_changes(uri: str, result: s
     [
         (
             "https://a.example:8443/cb",
-            Destination(
+            RedirectDestination(
                 words="a.example:8443",
                 is_insecure=False,
             ),
         ),
         (
             "http://127.0.0.1:8400/cb",
-            Destination(
+            RedirectDestination(
                 words="this computer (127.0.0.1:8400)",
                 is_insecure=False,
             ),
         ),
         (
             "http://a.example/cb",
-            Destination(words="a.example", is_insecure=True),
+            RedirectDestination(words="a.example", is_insecure=True),
         ),
         (
             "com.example.app:/cb",
-            Destination(
+            RedirectDestination(
                 words="the app \u201ccom.example.app:\u201d",
                 is_insecure=False,
             ),
         ),
     ],
 )
-def test_the_destination_of_a_redirect_uri(uri: str, destination: Destination) -> None:
-    assert destination_of(uri) == destination
+def test_the_destination_of_a_redirect_uri(uri: str, destination: RedirectDestination) -> None:
+    assert describe_redirect_destination(uri) == destination

@@ -2,7 +2,13 @@
 
 import pytest
 
-from domain.access.scopes import BY_NAME, SCOPES, UnknownScopeError, parse_scopes, views
+from domain.access.scopes import (
+    SCOPES,
+    SCOPES_BY_NAME,
+    UnknownScopeError,
+    describe_scopes,
+    parse_scopes,
+)
 
 
 @pytest.mark.spec("A5")
@@ -33,11 +39,13 @@ def test_every_scope_has_a_title_and_a_description() -> None:
     for scope in SCOPES:
         assert scope.title[0].isupper()
         assert scope.description.endswith(".")
-    assert len(BY_NAME) == len(SCOPES)
+    assert len(SCOPES_BY_NAME) == len(SCOPES)
 
 
 def test_newly_requested_scopes_are_marked() -> None:
-    assert [(each.name, each.is_new) for each in views(["read_user", "api"], new=["api"])] == [
+    assert [
+        (each.name, each.is_new) for each in describe_scopes(["read_user", "api"], new=["api"])
+    ] == [
         ("api", True),
         ("read_user", False),
     ]

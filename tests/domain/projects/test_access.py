@@ -10,21 +10,21 @@ from sqlalchemy.orm import Session
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.accounts.users import NewUser, create_user
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import get_group, get_project
 from domain.projects.listing import (
     GroupFilter,
     ProjectFilter,
-    details_of_project,
-    my_projects,
-    page_of_groups,
+    add_subgroups,
+    get_project_details,
+    list_groups_with_projects,
+    list_my_projects,
     search_projects,
-    with_subgroups,
 )
-from domain.projects.members import OPERATOR, add_member, change_role, remove_member
-from domain.projects.paths import ancestors, parent
+from domain.projects.members import OPERATOR_VIEWER, add_member, change_role, remove_member
+from domain.projects.paths import get_parent_path, list_ancestor_paths
 from domain.projects.people import get_person
 from domain.projects.views import GroupView, Viewer
 from models import Alert, Group, Member
@@ -44,8 +44,8 @@ def session(in_memory: Session) -> Session:
 
 
 def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
-    part = ListPart(size=10, order_by="path")
-    return page_of_groups(GroupFilter(), part, viewer, session=session).items
+    part = PageRequest(size=10, order_by="path")
+    return list_groups_with_projects(GroupFilter(), part, viewer, session=session).items
 
 
 def person(name: str, session: Session) -> Viewer:
@@ -70,16 +70,16 @@ def give(path: str, name: str, role: Role, session: Session) -> None:
     try:
         number = find_member(namespace, name, session=session)
     except NotFoundError:
-        add_member(namespace, name, role, by=OPERATOR, session=session, now=NOW)
+        add_member(namespace, name, role, by=OPERATOR_VIEWER, session=session, now=NOW)
     else:
-        change_role(namespace, number, role, by=OPERATOR, session=session)
+        change_role(namespace, number, role, by=OPERATOR_VIEWER, session=session)
 
 
 def test_a_path_lies_in_all_groups_above_it() -> None:
-    assert ancestors("acme/shops/eu") == ("acme", "acme/shops")
-    assert ancestors("acme") == ()
-    assert parent("acme/shops/eu") == "acme/shops"
-    assert parent("acme") is None
+    assert list_ancestor_paths("acme/shops/eu") == ("acme", "acme/shops")
+    assert list_ancestor_paths("acme") == ()
+    assert get_parent_path("acme/shops/eu") == "acme/shops"
+    assert get_parent_path("acme") is None
 
 
 @pytest.mark.long
@@ -155,9 +155,9 @@ def test_open_alerts_are_only_counted_for_users_who_may_see_them(session: Sessio
         for viewer in (bob, carol, NOBODY)
     }
     assert counts == {bob: 2, carol: 0, NOBODY: 0}
-    mine = my_projects(bob, most=10, session=session)
+    mine = list_my_projects(bob, most=10, session=session)
     assert [seen.open_alerts for seen in mine.projects] == [2]
-    assert my_projects(NOBODY, most=10, session=session).projects == ()
+    assert list_my_projects(NOBODY, most=10, session=session).projects == ()
 
 
 @pytest.mark.long
@@ -170,9 +170,9 @@ def test_a_group_without_visible_projects_is_not_found(session: Session) -> None
         with pytest.raises(NotFoundError):
             get_group("acme", viewer, session=session)
     give("acme", "bob", Role.GUEST, session)
-    found = with_subgroups(get_group("ACME", bob, session=session), session=session)
+    found = add_subgroups(get_group("ACME", bob, session=session), session=session)
     assert found.subgroups == ("acme/shops",)
-    inside, part = ProjectFilter(group_id=found.id), ListPart(size=10)
+    inside, part = ProjectFilter(group_id=found.id), PageRequest(size=10)
     projects = search_projects(inside, part, bob, session=session)
     assert [seen.path for seen in projects.items] == ["acme/shop"]
 
@@ -271,7 +271,7 @@ def test_an_expired_membership_gives_no_access(session: Session) -> None:
     session.execute(update(Member).values(expires_at=ends))
     last_day, after = (replace(bob, today=ends - timedelta(days=left)) for left in (1, 0))
     assert get_project("acme/shop", last_day, session=session).role == Role.DEVELOPER
-    assert len(my_projects(last_day, most=10, session=session).projects) == 1
+    assert len(list_my_projects(last_day, most=10, session=session).projects) == 1
     namespace = get_namespace("acme", session=session)
     (member,) = all_members(namespace, session=session, today=last_day.today)
     assert member.expires_at == ends
@@ -295,7 +295,7 @@ def test_an_owner_with_an_expiring_role_does_not_count_as_last_owner(session: Se
     session.execute(update(Member).where(Member.id == bob).values(expires_at=date(2030, 1, 1)))
     alice = find_member(namespace, "alice", session=session)
     with pytest.raises(InvalidError, match="must have an owner"):
-        remove_member(namespace, alice, by=OPERATOR, session=session)
+        remove_member(namespace, alice, by=OPERATOR_VIEWER, session=session)
 
 
 def test_a_project_whose_group_is_deleted_concurrently_is_not_found(session: Session) -> None:
@@ -305,4 +305,4 @@ def test_a_project_whose_group_is_deleted_concurrently_is_not_found(session: Ses
     # On Postgres, each statement sees earlier commits of other transactions.
     session.execute(delete(Group))
     with pytest.raises(NotFoundError):
-        details_of_project(seen, ADMIN, session=session)
+        get_project_details(seen, ADMIN, session=session)

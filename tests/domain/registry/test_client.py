@@ -10,7 +10,7 @@ import pytest
 from domain.registry.client import (
     RegistryAddress,
     RegistryClient,
-    RegistryRefusedError,
+    RegistryRejectedError,
     RegistryUnavailableError,
 )
 
@@ -76,8 +76,8 @@ def test_a_digest_is_requested_with_a_token_for_the_repository(
 ) -> None:
     path = "/v2/a/b/manifests/v1"
     fake.replies["HEAD", path] = (200, {"Docker-Content-Digest": DIGEST}, b"")
-    assert client.digest_of("a/b", "v1") == DIGEST
-    assert client.digest_of("a/b", "v2") is None
+    assert client.find_digest("a/b", "v1") == DIGEST
+    assert client.find_digest("a/b", "v2") is None
     assert fake.asked[0] == ("HEAD", path, "Bearer token of a/b")
 
 
@@ -86,8 +86,8 @@ def test_an_invalid_digest_is_rejected(
     fake: Fake, client: RegistryClient, header: dict[str, str]
 ) -> None:
     fake.replies["HEAD", "/v2/a/b/manifests/v1"] = (200, header, b"")
-    with pytest.raises(RegistryRefusedError):
-        client.digest_of("a/b", "v1")
+    with pytest.raises(RegistryRejectedError):
+        client.find_digest("a/b", "v1")
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_an_invalid_digest_is_rejected(
         (500, RegistryUnavailableError, "500"),
         (503, RegistryUnavailableError, "503"),
         (429, RegistryUnavailableError, "429"),
-        (401, RegistryRefusedError, "current certificates"),
-        (405, RegistryRefusedError, "storage.delete.enabled"),
-        (400, RegistryRefusedError, "400"),
+        (401, RegistryRejectedError, "current certificates"),
+        (405, RegistryRejectedError, "storage.delete.enabled"),
+        (400, RegistryRejectedError, "400"),
         # The token is not sent to the target of a redirect.
-        (307, RegistryRefusedError, "307"),
-        (200, RegistryRefusedError, "200"),
+        (307, RegistryRejectedError, "307"),
+        (200, RegistryRejectedError, "200"),
     ],
 )
 def test_failures_and_rejections_are_different_errors(
@@ -124,7 +124,7 @@ def test_an_unreachable_registry_is_a_failure() -> None:
         RegistryClient(address) as client,
         pytest.raises(RegistryUnavailableError, match="cannot be reached"),
     ):
-        client.digest_of("a/b", "v1")
+        client.find_digest("a/b", "v1")
 
 
 def tags(client: RegistryClient) -> list[str]:
@@ -158,7 +158,7 @@ def test_links_to_pages_of_tags_are_only_followed_within_the_registry(
 def test_an_endless_list_is_cut(
     fake: Fake, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.registry.client._MOST_PAGES", 9)
+    monkeypatch.setattr("domain.registry.client._MAX_TAG_PAGES", 9)
     path = "/v2/a/b/tags/list?n=500"
     fake.replies["GET", path] = (200, {"Link": f'<{path}>; rel="next"'}, b'{"tags": null}')
     assert tags(client) == []
@@ -168,5 +168,5 @@ def test_an_endless_list_is_cut(
 @pytest.mark.parametrize("body", [b"x", b"\xff", b"[" * 100_000, b" " * (1024 * 1024 + 1)], ids=len)
 def test_an_invalid_list_is_rejected(fake: Fake, client: RegistryClient, body: bytes) -> None:
     fake.replies["GET", "/v2/a/b/tags/list?n=500"] = (200, {}, body)
-    with pytest.raises(RegistryRefusedError):
+    with pytest.raises(RegistryRejectedError):
         tags(client)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.registry.removal import RemovalRule, parse_age, rule_of
+from domain.registry.removal import RemovalRule, parse_age, parse_stored_rule
 from domain.registry.repositories import TagView
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -44,7 +44,7 @@ TAGS = (
     ],
 )
 def test_rules_match_whole_names_and_keep_latest(rule: RemovalRule, expected: set[str]) -> None:
-    for each in (rule, rule_of(rule.as_json())):
+    for each in (rule, parse_stored_rule(rule.as_json())):
         each.check()
         assert {found.name for found in each.removed(TAGS, now=NOW)} == expected
 

@@ -5,10 +5,10 @@ from datetime import date
 import pytest
 
 from domain.releases.version import (
+    InvalidReleaseDatesError,
     Release,
-    ReleaseDatesError,
+    format_release_dates,
     parse_release_dates,
-    written_release_dates,
 )
 
 BOTH = {Release(16, 7): date(2023, 12, 21), Release(17, 0): date(2024, 5, 16)}
@@ -32,8 +32,8 @@ def test_an_empty_text_has_no_dates() -> None:
 
 
 def test_formatted_dates_are_parsed_to_the_same_dates() -> None:
-    assert written_release_dates(BOTH) == "16.7=2023-12-21\n17.0=2024-05-16"
-    assert parse_release_dates(written_release_dates(BOTH)) == BOTH
+    assert format_release_dates(BOTH) == "16.7=2023-12-21\n17.0=2024-05-16"
+    assert parse_release_dates(format_release_dates(BOTH)) == BOTH
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_formatted_dates_are_parsed_to_the_same_dates() -> None:
     ],
 )
 def test_errors_name_the_wrong_part(text: str, sentence: str) -> None:
-    with pytest.raises(ReleaseDatesError) as caught:
+    with pytest.raises(InvalidReleaseDatesError) as caught:
         parse_release_dates(text)
     assert sentence in str(caught.value)

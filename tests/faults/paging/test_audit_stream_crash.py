@@ -12,7 +12,7 @@ from tests.support.accounts.people import unique
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.destinations import AuditStreaming
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.mark.long
@@ -42,7 +42,7 @@ def test_all_events_arrive_in_order_after_a_killed_worker(
 
         later = timedelta(minutes=1)  # The claim of the killed worker has ended.
         with AuditStreaming(
-            read_settings(service.environment), clock=lambda: system_clock() + later
+            parse_settings(service.environment), clock=lambda: system_clock() + later
         ) as next_worker:
             assert next_worker.run_due() == 1
             assert next_worker.run_due() == 0

@@ -18,7 +18,7 @@ from tests.faults.processes import new_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _PEOPLE = 2
 
@@ -65,7 +65,7 @@ def test_each_user_is_paged_exactly_once(
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
         service = new_service(kind, SECRET_KEY=SECRET_KEY, MAIL_URL=f"smtp://127.0.0.1:{port}")
-        shop = Escalated(read_settings(service.environment), port)
+        shop = Escalated(parse_settings(service.environment), port)
         shop.now = datetime.now(UTC)
         shop.policy("0s user:alice", "0s user:bob")
         expected = _PEOPLE * alerts

@@ -19,7 +19,7 @@ from tests.support.service.live import SECRET_KEY, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.destinations import WebhookDeliveries
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 STORY = ["alert.opened", "alert.acknowledged", "alert.resolved"]
 PATHS = ("/one", "/two")
@@ -82,7 +82,7 @@ def test_each_event_arrives_signed_and_in_order(
     service = new_service(kind, SECRET_KEY=SECRET_KEY)
     holding = Holding()
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
-        settings = read_settings(service.environment)
+        settings = parse_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
         for path in PATHS:
             url = receiver.url.replace("/events", path)
@@ -110,7 +110,7 @@ def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
     service = new_service(SECRET_KEY=SECRET_KEY)
     holding = Holding()
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
-        settings = read_settings(service.environment)
+        settings = parse_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
         holding.secrets["/events"] = shop.add(receiver.url).secret
         change_alerts(shop, 1)

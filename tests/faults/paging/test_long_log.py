@@ -15,7 +15,7 @@ from tests.faults.conftest import Start
 from tests.faults.load import assert_nothing_was_lost, load_on
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
-from web.database.sqlite import KEPT_BYTES, LONGEST_BYTES, shorten_wal, wal_bytes
+from web.database.sqlite import KEPT_WAL_BYTES, MAX_WAL_BYTES, get_wal_bytes, truncate_wal
 
 _SECONDS = 60
 _LARGE = "x" * 200_000
@@ -41,12 +41,12 @@ def test_a_long_log_is_truncated_when_no_reader_prevents_it(start: Start) -> Non
     with reading(file), closing(sqlite3.connect(file, isolation_level=None)) as writer:
         writer.execute("PRAGMA busy_timeout = 60000")
         writer.execute("CREATE TABLE large (bytes)")
-        while wal_bytes(file) <= 2 * LONGEST_BYTES:
+        while get_wal_bytes(file) <= 2 * MAX_WAL_BYTES:
             writer.execute("INSERT INTO large VALUES (?)", (bytes(2**20),))
         assert endpoint.send(title="large", more=_LARGE).status_code == 200
     deadline = monotonic() + _SECONDS
-    while wal_bytes(file) > LONGEST_BYTES:
-        assert monotonic() < deadline, wal_bytes(file)
+    while get_wal_bytes(file) > MAX_WAL_BYTES:
+        assert monotonic() < deadline, get_wal_bytes(file)
         sleep(0.2)
     assert endpoint.send(title="after").status_code == 200
 
@@ -57,15 +57,15 @@ def test_truncation_does_not_wait_for_readers(tmp_path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("CREATE TABLE users (name)")
-        assert not shorten_wal(file)
-        connection.execute("INSERT INTO users VALUES (?)", (bytes(LONGEST_BYTES),))
+        assert not truncate_wal(file)
+        connection.execute("INSERT INTO users VALUES (?)", (bytes(MAX_WAL_BYTES),))
         with reading(file):
             connection.execute("INSERT INTO users VALUES (?)", ("later",))
             began = monotonic()
-            assert not shorten_wal(file)
+            assert not truncate_wal(file)
             assert monotonic() - began < 5
-        assert shorten_wal(file)
-        assert wal_bytes(file) == 0
+        assert truncate_wal(file)
+        assert get_wal_bytes(file) == 0
         assert connection.execute("SELECT count(*) FROM users").fetchone() == (2,)
 
 
@@ -79,13 +79,13 @@ def test_concurrent_senders_do_not_make_the_log_grow(start: Start) -> None:
             senders.submit(_send_large, endpoint, name, end)
         longest, until = 0, monotonic() + 60
         while monotonic() < until:
-            longest = max(longest, wal_bytes(file))
+            longest = max(longest, get_wal_bytes(file))
             sleep(0.05)
         end.set()
     account = assert_nothing_was_lost(live, endpoint, answers)
     sys.stdout.write(f"the longest log had {longest / 2**20:.0f} MB\n")
     assert set(account.answered) <= {200, 503}
-    assert longest < 8 * KEPT_BYTES
+    assert longest < 8 * KEPT_WAL_BYTES
 
 
 def _send_large(endpoint: Endpoint, name: int, end: Event) -> None:

@@ -16,8 +16,8 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.jobs.pages import MOST_AT_ONCE, Paging
-from web.settings.reader import read_settings
+from web.jobs.pages import MAX_MESSAGES_IN_PROGRESS, PagingJob
+from web.settings.reader import parse_settings
 
 
 @dataclass
@@ -45,8 +45,8 @@ def test_pages_survive_a_killed_worker(new_service: NewService, kind: str) -> No
         assert len(mailbox.messages) < 60
         # The claims of the killed worker end.
         later = timedelta(minutes=1)
-        with Paging(
-            read_settings(service.environment), clock=lambda: system_clock() + later
+        with PagingJob(
+            parse_settings(service.environment), clock=lambda: system_clock() + later
         ) as next_worker:
             next_worker.run_due()
         check(pages, mailbox, people=60, alerts=5, kills=1)
@@ -77,7 +77,7 @@ def has_more(mailbox: Mailbox, count: int) -> bool:
 
 def queued(service: LiveGatebell, *, people: int, alerts: int) -> Pages:
     """Queue pages for these users, which are due immediately."""
-    pages = Pages(read_settings(service.environment))
+    pages = Pages(parse_settings(service.environment))
     pages.now = datetime.now(UTC) - timedelta(seconds=10)
     everybody = [pages.person(f"person{number}") for number in range(people)]
     assert pages.page(pages.alerts(alerts), *everybody) == people * alerts
@@ -95,6 +95,6 @@ def check(pages: Pages, mailbox: Mailbox, *, people: int, alerts: int, kills: in
     }
     # Only messages that were sent but not recorded before a kill are doubled.
     assert max(came.values()) <= 1 + kills
-    assert doubled <= kills * MOST_AT_ONCE
+    assert doubled <= kills * MAX_MESSAGES_IN_PROGRESS
     # A duplicate has the same id.
     assert len({str(each["Message-ID"]) for each in mailbox.messages}) == people

@@ -24,8 +24,8 @@ from tests.support.accounts.administration import (
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
-from web.admin.settings import title_of
-from web.settings.sections import sections
+from web.admin.settings import format_setting_title
+from web.settings.sections import list_sections
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -65,9 +65,9 @@ def test_every_setting_is_shown_with_its_description_and_without_secrets(
     gatebell: LiveGatebell,
 ) -> None:
     page = page_of(gatebell)
-    for section in sections():
+    for section in list_sections():
         for setting in section.settings:
-            assert f'rowheader">{title_of(setting.name)}' in unescape(page)
+            assert f'rowheader">{format_setting_title(setting.name)}' in unescape(page)
             assert setting.metadata["about"].doc in unescape(page)
     # Names have their usual spelling, and ports have no commas.
     assert re.search(r">[0-9]{5}<", row_of(page, "Port"))
@@ -267,7 +267,7 @@ def test_settings_are_found_by_name_variable_and_description(gatebell: LiveGateb
     for search, title in (("device flow", "OAuth device grant flow"), ("PAGE_SIZE", "Page size")):
         page = page_of(gatebell, f"{PAGES}?{urlencode({'search': search})}")
         assert row_of(page, title)
-        assert f'rowheader">{title_of("secret_key")}' not in page
+        assert f'rowheader">{format_setting_title("secret_key")}' not in page
     assert "No matching settings" in page_of(gatebell, f"{PAGES}?search=nosuchword")
     refused = at_work(gatebell).get(f"{gatebell.url}{PAGES}?find=page")
     assert refused.status_code == 400

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from domain.audit.events import OF_PLACES, Event, EventKind, EventSource, store_event
+from domain.audit.events import NAMESPACE_KIND_PREFIXES, Event, EventKind, EventSource, store_event
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import database_of, make_project, make_user, now
 from tests.support.accounts.personal_tokens import make_token
@@ -69,7 +69,7 @@ def test_events_of_projects_and_groups_are_listed_there(
 
 
 def test_a_project_event_without_a_project_is_rejected(gatebell: LiveGatebell) -> None:
-    kinds = [kind for kind in EventKind if kind.startswith(OF_PLACES)]
+    kinds = [kind for kind in EventKind if kind.startswith(NAMESPACE_KIND_PREFIXES)]
     assert len(kinds) > 50
     named = ("project.", "group.", "member.", "invitation.")
     with database_of(gatebell) as session:

@@ -9,8 +9,8 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.audit.events import Actor
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.audit.events import EventActor
 from models import AuditEvent
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
@@ -137,8 +137,8 @@ def write_note(gatebell: LiveGatebell, endpoint: Endpoint, text: str) -> None:
     me = alice(gatebell).username
     (alert,) = alerts_of(gatebell, endpoint.project)
     with database_of(gatebell) as session:
-        by = Actor(id=get_user(me, session=session).id, name=me)
-        add_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())
+        by = EventActor(id=get_user(me, session=session).id, name=me)
+        add_activity_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())
 
 
 @pytest.mark.both_databases

@@ -5,7 +5,7 @@ from string import punctuation
 import pytest
 from sqlalchemy import delete, select, text
 
-from domain.alerts.listing.search import find_matches, search_words
+from domain.alerts.listing.search import find_matches, parse_search_words
 from models import Alert, Project
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect
@@ -17,7 +17,7 @@ def found_by(gatebell: LiveGatebell, endpoint: Endpoint, typed: str) -> list[int
     with database_of(gatebell) as session:
         its_id = select(Project.id).where(Project.path == endpoint.project)
         project_id = session.scalars(its_id).one()
-        matches = find_matches(search_words(typed), project_id=project_id, session=session)
+        matches = find_matches(parse_search_words(typed), project_id=project_id, session=session)
         statement = select(Alert.iid).where(matches.condition, Alert.project_id == project_id)
         return list(session.scalars(statement.order_by(Alert.iid)))
 

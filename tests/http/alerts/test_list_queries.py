@@ -9,7 +9,7 @@ import requests
 from flask import Flask
 
 from domain.access.roles import Role
-from domain.core.database.paging import Page
+from domain.core.database.paging import KeysetPage
 from tests.support.accounts.administration import at_work, root
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.personal_tokens import make_token
@@ -17,7 +17,7 @@ from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
-from web.pages.list_query import page_links
+from web.pages.list_query import build_page_links
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -199,7 +199,7 @@ def test_a_query_parameter_does_not_replace_a_part_of_the_path(
     # A page could declare parameters with these names.
     def listed(project_path: str) -> str:
         del project_path
-        return page_links(Page(items=(), next_before=7)).next_url or ""
+        return build_page_links(KeysetPage(items=(), next_before=7)).next_url or ""
 
     monkeypatch.setitem(app.view_functions, "alerts.index", listed)
     for query in ("endpoint=x", "project_path=other%2Fshop", "values=1", "iid=2"):

@@ -20,7 +20,7 @@ from werkzeug.routing import Rule
 
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.access.roles import Role
-from domain.access.scopes import BY_NAME
+from domain.access.scopes import SCOPES_BY_NAME
 from models import PersonalAccessToken
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, alice, database_of, make_project
@@ -85,7 +85,7 @@ class Call:
     @property
     def least(self) -> Role | None:
         """Return the lowest role that may call the operation."""
-        return self.permission.least_in(is_group=self.kind == "groups")
+        return self.permission.get_minimum_role(is_group=self.kind == "groups")
 
     @property
     def is_of_project(self) -> bool:
@@ -279,10 +279,10 @@ def test_each_scope_opens_exactly_its_operations(
 ) -> None:
     wrong = []
     for call in calls[part::PARTS]:
-        opening = [scope for scope in BY_NAME if scope in call.permission.scopes]
+        opening = [scope for scope in SCOPES_BY_NAME if scope in call.permission.scopes]
         # One token with all other scopes is enough: if any of them opened the operation, it would
         # succeed.
-        closed = " ".join(scope for scope in BY_NAME if scope not in opening)
+        closed = " ".join(scope for scope in SCOPES_BY_NAME if scope not in opening)
         for scopes in filter(None, (*opening, closed)):
             opens = scopes != closed
             if opens and call.may_change_something:

@@ -6,7 +6,7 @@ import pytest
 import requests
 from pydantic import BaseModel, ValidationError
 
-from domain.core.types.base import GivenLocalTime, GivenTime, GivenTimeOrDay
+from domain.core.types.base import RequestLocalTime, RequestTime, RequestTimeOrDay
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import make_project, make_user
 from tests.support.service.live import LiveGatebell
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.one_database("sqlite")
 class Times(BaseModel):
     """A model with one field of each kind."""
 
-    at: GivenTime = datetime(2030, 1, 1, tzinfo=UTC)
-    local: GivenLocalTime = datetime(2030, 1, 1, tzinfo=UTC)
-    day: GivenTimeOrDay = datetime(2030, 1, 1, tzinfo=UTC)
+    at: RequestTime = datetime(2030, 1, 1, tzinfo=UTC)
+    local: RequestLocalTime = datetime(2030, 1, 1, tzinfo=UTC)
+    day: RequestTimeOrDay = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("field", ["at", "day"])

@@ -14,7 +14,7 @@ from app import create_app
 from tests.support.accounts.people import ClientCredentials, bob, make_application, signed_in
 from tests.support.oauth.registrations import Open, add_people
 from tests.support.service.live import LiveGatebell, close_app
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 _OPEN = {
     "dynamic_client_registration": True,
@@ -47,7 +47,7 @@ def visitor(
         "INSTANCE_PATH": str(directory),
         "OAUTH_RATE_LIMIT": "1000000/minute",
     }
-    app = create_app(replace(read_settings(environment), **_OPEN))  # type: ignore[arg-type]
+    app = create_app(replace(parse_settings(environment), **_OPEN))  # type: ignore[arg-type]
     add_people(app)
     yield app.test_client()
     close_app(app)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from domain.core.clock import system_clock
-from domain.housekeeping.pruning import Retention, prune
+from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Application, AuditEvent, User
 from tests.support.oauth.machines import new_key, public_part
 from tests.support.oauth.oauth_wire import PKCE
@@ -378,7 +378,7 @@ def test_unused_clients_without_an_owner_are_pruned(opened: Open) -> None:
         )
         for days, expected in ((29, {idle.id, used.id, owned.id}), (31, {used.id, owned.id})):
             later = now() + timedelta(days=days)
-            prune(kept, session=session, now=later, between=session.commit)
+            prune_expired_rows(kept, session=session, now=later, between=session.commit)
             assert set(session.scalars(select(Application.id))) == expected
 
 

@@ -10,7 +10,7 @@ import requests
 from sqlalchemy import delete, update
 
 from domain.core.keyring import Keyring
-from domain.oauth.devices import new_user_code, shown
+from domain.oauth.devices import format_user_code, generate_user_code
 from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS
 from tests.support.accounts.people import (
@@ -136,7 +136,7 @@ def fresh_counts(gatebell: LiveGatebell) -> None:
 
 
 def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
-    return type_code(browser, gatebell, shown(new_user_code())).status_code
+    return type_code(browser, gatebell, format_user_code(generate_user_code())).status_code
 
 
 @pytest.mark.long

@@ -30,7 +30,7 @@ from tests.support.oauth.oauth_wire import assert_refused, phone_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 from tests.support.wire.page_text import words
-from web.pages.qr_codes import qr_code
+from web.pages.qr_codes import build_qr_code
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -268,7 +268,7 @@ def test_a_valid_code_is_shown_as_a_qr_code_with_its_url(gatebell: LiveGatebell)
     device = codes(gatebell, television(gatebell))
     answer = draw(gatebell, device["user_code"].replace("-", " ").lower())
     assert answer.status_code == 200
-    picture = qr_code(device["verification_uri_complete"])
+    picture = build_qr_code(device["verification_uri_complete"])
     assert f'd="{picture.path}"' in answer.text
     assert device["verification_uri_complete"] in answer.text
 

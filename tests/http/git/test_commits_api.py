@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.ci_cd.combined_status import combine
+from domain.ci_cd.combined_status import combine_job_states
 from tests.support.accounts.people import Person, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role
@@ -122,7 +122,7 @@ def test_the_status_of_a_commit_combines_its_jobs(
     ],
 )
 def test_states_of_jobs_are_combined(jobs: list[tuple[str, bool]], state: str | None) -> None:
-    assert combine(jobs) == state
+    assert combine_job_states(jobs) == state
 
 
 def test_only_users_with_read_access_see_commits(

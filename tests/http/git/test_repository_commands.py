@@ -13,7 +13,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.repositories import pack_repositories
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 FILES = {"a.txt": b"a\n", "b.txt": b"b\n"}
 
@@ -74,10 +74,10 @@ def test_the_worker_writes_a_bitmap_for_a_large_repository(
     work = git.new_work({f"a/{each}": b"%d" % each for each in range(120)})
     assert git.push(work, project).status == 0
     packs = repository_of(own, project) / "objects" / "pack"
-    settings = read_settings(own.environment)
+    settings = parse_settings(own.environment)
     pack_repositories(settings)
     assert list(packs.glob("*.bitmap")) == []  # The repository is small.
-    monkeypatch.setattr("domain.git.maintenance._MANY_OBJECTS", 100)
+    monkeypatch.setattr("domain.git.maintenance._MIN_OBJECTS_FOR_BITMAP", 100)
     seen = set()
     for name in ("b", "c"):
         files = {f"{name}/{each}": f"{name} {each}".encode() for each in range(120)}
@@ -162,9 +162,9 @@ def test_the_worker_packs_repositories_after_pushes(
     path = repository_of(own, project)
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 2
     few = ("-c", "gc.auto=1", "-c", "gc.autoPackLimit=1")
-    monkeypatch.setattr("domain.git.maintenance._PACKING", few)
+    monkeypatch.setattr("domain.git.maintenance._REPACK_OPTIONS", few)
     assert (path / "gatebell-pushed").exists()
-    pack_repositories(read_settings(own.environment))
+    pack_repositories(parse_settings(own.environment))
     assert not (path / "gatebell-pushed").exists()
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 1
     assert git.head(git.clone(project)) == git.head(work)

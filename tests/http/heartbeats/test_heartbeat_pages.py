@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.heartbeats.states import milliseconds
+from domain.heartbeats.states import convert_to_unix_ms
 from models import Heartbeat
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.accounts.team import browser_of
@@ -65,7 +65,7 @@ def test_a_late_heartbeat_shows_that_its_alert_is_not_processed_yet(
         row = session.get_one(Heartbeat, job.id)
         row.counted_from = now() - timedelta(minutes=10)
         # The worker does not check this heartbeat yet.
-        row.due_ms = milliseconds(now() + timedelta(seconds=50))
+        row.due_ms = convert_to_unix_ms(now() + timedelta(seconds=50))
         session.commit()
     assert "1 heartbeat is late." in browser.get(at(gatebell, project)).text
     shown = words(browser.get(at(gatebell, project, f"/{job.id}")).text)

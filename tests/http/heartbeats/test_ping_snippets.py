@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from domain.heartbeats.snippets import ping_snippets
-from domain.heartbeats.states import Schedule
+from domain.heartbeats.snippets import build_ping_snippets
+from domain.heartbeats.states import HeartbeatSchedule
 from models import HeartbeatPing
 from tests.support.accounts.people import database_of
 from tests.support.alerts.heartbeats import Job, heartbeat
@@ -18,12 +18,12 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-SCHEDULE = Schedule(cron="30 3 * * *", grace=timedelta(minutes=1))
+SCHEDULE = HeartbeatSchedule(cron="30 3 * * *", grace=timedelta(minutes=1))
 
 
 def text_for(job: Job, title: str) -> str:
     (text,) = (
-        each.text for each in ping_snippets(job.url, SCHEDULE) if each.title.startswith(title)
+        each.text for each in build_ping_snippets(job.url, SCHEDULE) if each.title.startswith(title)
     )
     return text
 

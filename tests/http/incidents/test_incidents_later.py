@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import delete, select
 
-from domain.housekeeping.deletion import remove_deleted
+from domain.housekeeping.deletion import remove_deleted_namespaces
 from domain.projects.deletion import delete_project
 from models import AlertFollower, Delivery, Incident, IncidentAlert, IncidentNote
 from tests.support.accounts.namespaces import get_namespace
@@ -121,7 +121,7 @@ def test_incidents_of_a_deleted_project_are_removed(project: IncidentProject) ->
         session = db.session()
         delete_project(get_namespace(PROJECT, session=session), session=session, now=project.now)
         session.commit()
-        removed = remove_deleted(
+        removed = remove_deleted_namespaces(
             remove_files=lambda *_: None,
             session=session,
             between=session.commit,

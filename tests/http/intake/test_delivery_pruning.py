@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from domain.alerts.storing.lifecycle import Action
-from domain.housekeeping.pruning import KeptDeliveries, Retention, prune
+from domain.housekeeping.pruning import CheckedDeliveries, Retention, prune_expired_rows
 from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import change, deliveries_of, occurrences_of
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.retention import prune_database
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -59,7 +59,7 @@ def test_a_long_log_is_pruned_past_kept_deliveries(gatebell: LiveGatebell) -> No
         openers = [first + 600 * (number + 1) for number in range(2)]
         for opener, alert in zip(openers, alerts, strict=False):
             session.execute(update(Alert).where(Alert.id == alert).values(delivery_id=opener))
-    prune_database(read_settings(gatebell.environment))
+    prune_database(parse_settings(gatebell.environment))
     kept = [each.id for each in deliveries_of(gatebell, endpoint.project)]
     assert kept == [delivery.id, *openers, *range(first + 1_790, first + 1_800)]
 
@@ -72,12 +72,12 @@ def test_the_worker_checks_kept_deliveries_again_after_a_day(gatebell: LiveGateb
     log = [each.id for each in deliveries_of(gatebell, endpoint.project)]
     long_ago = now() - timedelta(days=400)
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=30))
-    kept, began = KeptDeliveries(), now()
+    kept, began = CheckedDeliveries(), now()
 
     def left_after(**later: float) -> list[int]:
         with database_of(gatebell) as session:
             at = began + timedelta(**later)
-            prune(retention, kept=kept, session=session, now=at, between=session.flush)
+            prune_expired_rows(retention, kept=kept, session=session, now=at, between=session.flush)
         return [log.index(each.id) for each in deliveries_of(gatebell, endpoint.project)]
 
     def remove_alert_of(index: int) -> None:

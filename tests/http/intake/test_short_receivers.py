@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from domain.accounts.users import get_user
-from domain.projects.creation import create_group, create_project, make_owner
+from domain.projects.creation import add_owner, create_group, create_project
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import alerts_of
@@ -26,7 +26,7 @@ def project_called(gatebell: LiveGatebell, *names: str) -> str:
         made = create_project(
             path, visibility="private", reserved=frozenset(), session=session, now=now()
         )
-        make_owner(
+        add_owner(
             made, get_user(alice(gatebell).username, session=session).id, session=session, now=now()
         )
     return path

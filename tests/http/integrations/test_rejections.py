@@ -16,7 +16,7 @@ from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import change
 from tests.support.mail.stored_texts import readable
 from tests.support.service.live import LiveGatebell
-from web.jobs.mail import watch_integrations
+from web.jobs.mail import record_rejecting_integrations
 
 pytestmark = pytest.mark.both_databases
 
@@ -47,7 +47,9 @@ def accept(gatebell: LiveGatebell, endpoint: Endpoint, *, minutes_ago: int = 0) 
 
 
 def run_watch(gatebell: LiveGatebell) -> int:
-    return watch_integrations(replace(settings_of(gatebell), mail_url="smtp://127.0.0.1:1"))
+    return record_rejecting_integrations(
+        replace(settings_of(gatebell), mail_url="smtp://127.0.0.1:1")
+    )
 
 
 def mails(gatebell: LiveGatebell, endpoint: Endpoint) -> Sequence[Mail]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from domain.alerts.integrations.samples import propose
+from domain.alerts.integrations.samples import propose_mapping
 from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.scripts import script_of
@@ -25,7 +25,7 @@ def samples() -> Iterator[tuple[Path, dict[str, Any]]]:
     for file in sorted((PAYLOADS / "tools").glob("*.json")):
         value = json.loads(file.read_text(encoding="utf-8"))
         payload = value[0] if isinstance(value, list) else value
-        if propose(payload).mapping.reads_fields:
+        if propose_mapping(payload).mapping.reads_fields:
             yield file, payload
 
 

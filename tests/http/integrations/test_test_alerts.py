@@ -5,7 +5,7 @@ import json
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.reading.fingerprint import within_monitor
+from domain.alerts.reading.fingerprint import combine_with_monitor
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import connect, item, resolved, webhook
 from tests.support.database.stored import alerts_of, deliveries_of
@@ -123,7 +123,7 @@ def test_the_result_explains_the_effect_of_a_test_alert(
     assert "reported as “LOW”" in said[0]
     assert "Fingerprint source the fingerprint field" in said[0]
     stored = alerts_of(gatebell, endpoint.project)[0]
-    assert within_monitor(stored.fingerprint or b"", stored.monitor_id).hex() in said[0]
+    assert combine_with_monitor(stored.fingerprint or b"", stored.monitor_id).hex() in said[0]
     assert "start_time could not be read" in said[0]
     # The alert has the title of the last report.
     assert "#1 Other" in said[1]

@@ -17,11 +17,11 @@ from werkzeug.test import TestResponse
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.core.errors import NotFoundError
 from domain.core.randomness import random_password
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from tests.support.signing_in.password_rules import RULES
 from web.admin.settings import store_setting
 from web.extensions import db
-from web.http.work import work
+from web.http.work import get_unit_of_work
 from web.services import now, services
 from web.settings.reader import Settings
 
@@ -53,7 +53,9 @@ def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
     with client.application.app_context():
         session, keyring = db.session(), services().keyring
         details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
-        made = create_token(_user_id(name), details, session=session, keyring=keyring, now=now())
+        made = create_personal_token(
+            _user_id(name), details, session=session, keyring=keyring, now=now()
+        )
         session.commit()
         return made.clear
 
@@ -234,7 +236,7 @@ def test_an_unrelated_error_keeps_its_own_retry_after(
     def away(*_args: object) -> None:
         raise OperationalError("SELECT 1", {}, Exception("away"))
 
-    monkeypatch.setattr("blueprints.oauth.token.request_in_form", away)
+    monkeypatch.setattr("blueprints.oauth.token.read_form_request", away)
     answer = client.post("/oauth/token")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert rate_limit_headers(answer) == (9, 1, 8)
@@ -257,7 +259,7 @@ def test_a_limit_is_changed_and_switched_off_within_a_second(
 def change_limit(client: FlaskClient, limit: str) -> None:
     """Change the setting as a command does, and wait a second until it takes effect."""
     with client.application.app_context():
-        store_setting(work(), "oauth_rate_limit", limit)
+        store_setting(get_unit_of_work(), "oauth_rate_limit", limit)
         db.session.commit()
     sleep(1.1)
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.oauth.error_help import ERRORS
+from domain.oauth.error_help import OAUTH_ERRORS
 from models import Authorization
 from tests.support.accounts.people import alice, bob, database_of, make_application, now, signed_in
 from tests.support.oauth.device_wire import ask_for_codes, codes, poll, television
@@ -163,8 +163,8 @@ def test_every_error_links_to_its_explanation(gatebell: LiveGatebell) -> None:
 
 
 def test_the_error_codes_of_the_page_are_valid_and_unique() -> None:
-    known = {each.code for each in ERRORS}
-    assert len(known) == len(ERRORS)
+    known = {each.code for each in OAUTH_ERRORS}
+    assert len(known) == len(OAUTH_ERRORS)
     assert all(re.fullmatch(r"[a-z_]+", code) for code in known)
     assert {"invalid_request", "server_error", "slow_down", "invalid_dpop_proof"} <= known
 

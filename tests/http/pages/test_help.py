@@ -7,10 +7,16 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from blueprints.help.documents import MOVED, Values, documents, page_of, sections
-from blueprints.help.search import search
+from blueprints.help.documents import (
+    RENAMED_DOCUMENTS,
+    GuideValues,
+    get_page_path,
+    load_documents,
+    load_sections,
+)
+from blueprints.help.search import search_documents
 from domain.access.roles import Role
-from domain.access.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
+from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, NON_APPLICATION_SCOPES, SCOPES
 from domain.oauth.openid import userinfo
 from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES
 from tests.support.accounts.people import alice, bob, make_application, signed_in
@@ -20,13 +26,13 @@ from tests.support.service.live import ROOT, LiveGatebell
 
 
 def names_in_index() -> list[str]:
-    return [topic.name for section in sections() for topic in section.topics]
+    return [topic.name for section in load_sections() for topic in section.topics]
 
 
 def test_the_index_has_every_document_once_and_begins_with_the_quickstart() -> None:
     names = names_in_index()
-    records = {name for name in documents() if re.match(r"adr/\d", name)}
-    assert sorted(names) == sorted(documents().keys() - records - {"README"})
+    records = {name for name in load_documents() if re.match(r"adr/\d", name)}
+    assert sorted(names) == sorted(load_documents().keys() - records - {"README"})
     assert names[0] == "quickstart"
 
 
@@ -50,7 +56,7 @@ def test_every_link_of_the_help_has_a_page_and_an_anchor(client: FlaskClient) ->
             asked.add((bare or path, anchor))
             waiting.append(bare or path)
     assert {each for each in asked if each[1] and f'id="{each[1]}"' not in pages[each[0]]} == set()
-    assert {page_of(name) for name in names_in_index()} <= pages.keys()
+    assert {get_page_path(name) for name in names_in_index()} <= pages.keys()
 
 
 #: Links to documents, pictures and parts of a page.
@@ -121,7 +127,7 @@ def test_a_guide_shows_only_urls_of_the_readers_own_integration(gatebell: LiveGa
 
 
 def test_values_with_shell_syntax_are_not_filled_into_commands() -> None:
-    values = Values(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
+    values = GuideValues(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
     text = "curl https://gate.example/x https://gate.example.org https://app.example/callback"
     assert values.fill(text) == (
         "curl https://gate.test/a/x https://gate.example.org https://app.example/callback"
@@ -129,12 +135,12 @@ def test_values_with_shell_syntax_are_not_filled_into_commands() -> None:
 
 
 @pytest.mark.one_database("sqlite")
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", RENAMED_DOCUMENTS)
 def test_the_former_name_of_a_document_redirects_to_it(client: FlaskClient, name: str) -> None:
     answer = client.get(f"/help/{name if name.startswith('guides/') else f'docs/{name}'}?a=b")
     assert answer.status_code == 301
-    assert answer.headers["Location"] == f"{page_of(MOVED[name])}?a=b"
-    assert client.get(page_of(MOVED[name])).status_code == 200
+    assert answer.headers["Location"] == f"{get_page_path(RENAMED_DOCUMENTS[name])}?a=b"
+    assert client.get(get_page_path(RENAMED_DOCUMENTS[name])).status_code == 200
 
 
 #: Search terms of users, and a part of the first result's URL.
@@ -174,7 +180,7 @@ _SEARCHES = {
 
 @pytest.mark.parametrize("words", _SEARCHES)
 def test_the_first_result_of_a_search_is_the_page_on_it(words: str) -> None:
-    pages = [hit.part.page for hit in search(words)[:3]]
+    pages = [hit.part.page for hit in search_documents(words)[:3]]
     assert any(_SEARCHES[words] in page for page in pages[:1]), pages
 
 
@@ -191,22 +197,26 @@ def test_a_search_finds_the_part_with_the_words(client: FlaskClient) -> None:
 
 
 def test_the_tables_of_scopes_and_claims_are_true() -> None:
-    text = documents()["guides/scopes-and-claims"].text
+    text = load_documents()["guides/scopes-and-claims"].text
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
     scopes = {name: kind for name, _, kind in rows[: len(SCOPES)]}
     assert list(scopes) == [scope.name for scope in SCOPES if scope.is_offered]
     of_tokens = {name for name, kind in scopes.items() if "applications" not in kind}
-    assert of_tokens == NOT_FOR_APPLICATIONS
+    assert of_tokens == NON_APPLICATION_SCOPES
     assert tuple(name for name, kind in scopes.items() if "tokens" in kind) == PERSONAL_SCOPES
-    assert {name for name, kind in scopes.items() if "without registering" in kind} == FREE
+    assert {
+        name for name, kind in scopes.items() if "without registering" in kind
+    } == ALWAYS_ALLOWED_SCOPES
     claims = [(name, scope.strip("`")) for name, scope, _ in rows[len(SCOPES) :]]
-    assert claims == [(name, scope) for scope, names in userinfo.CLAIMS.items() for name in names]
+    assert claims == [
+        (name, scope) for scope, names in userinfo.CLAIMS_BY_SCOPE.items() for name in names
+    ]
 
 
 def test_every_named_block_of_a_guide_is_run_by_a_test() -> None:
     named = {
         block
-        for name, document in documents().items()
+        for name, document in load_documents().items()
         if name.startswith("guides/")
         for block in re.findall(r"^```\w+ (\S+)$", document.text, re.MULTILINE)
     }

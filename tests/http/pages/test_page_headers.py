@@ -10,7 +10,7 @@ from tests.support.accounts.people import alice, bob, make_application, make_use
 from tests.support.oauth.oauth_wire import ask, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import SECURITY, give_app, give_password
-from web.http.endpoints import page_blueprints
+from web.http.endpoints import list_page_blueprints
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -67,7 +67,7 @@ QUESTIONS = {
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2014-8144")
 def test_every_form_is_rejected_without_its_csrf_token(app: Flask) -> None:
-    pages, client = set(page_blueprints(app)), app.test_client()
+    pages, client = set(list_page_blueprints(app)), app.test_client()
     paths = {
         re.sub(r"<any\(\W?(\w+).*?>|<[^>]+>", lambda found: found[1] or "1", rule.rule)
         for rule in app.url_map.iter_rules()

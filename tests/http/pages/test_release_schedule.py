@@ -13,7 +13,7 @@ import requests
 from ical.calendar import Calendar
 from ical.calendar_stream import IcsCalendarStream
 
-from domain.releases.listing import State
+from domain.releases.listing import ReleaseChangeState
 from domain.releases.schedule import SCHEDULE
 from tests.support.accounts.administration import at_work, forget_settings
 from tests.support.accounts.people import make_user, signed_in
@@ -205,7 +205,7 @@ def test_an_unknown_change_is_not_found(gatebell: LiveGatebell) -> None:
 def test_no_change_has_the_path_of_another_page() -> None:
     assert TAKEN.isdisjoint(each.id for each in SCHEDULE)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", each.id) for each in SCHEDULE)
-    assert {each.value for each in State}.isdisjoint(each.id for each in SCHEDULE)
+    assert {each.value for each in ReleaseChangeState}.isdisjoint(each.id for each in SCHEDULE)
 
 
 def test_the_schedule_links_to_the_checker(gatebell: LiveGatebell) -> None:

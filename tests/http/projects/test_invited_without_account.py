@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.projects.invitation_actions import SEALED_FOR
+from domain.projects.invitation_actions import INVITATION_SEAL_PURPOSE
 from domain.projects.member_types import INVITATION_LIFETIME
 from models import AttemptCount, Invitation, Project, User
 from tests.http.api.projects.test_invitations_api import invite
@@ -156,8 +156,8 @@ class Sent:
     def signed(self, *, email: str = "", **how: Any) -> str:
         """Return the link with another address, age or key."""
         place, _, text = self.link.rpartition("/")
-        number, known = opened(text, SEALED_FOR)
-        return f"{place}/{sealed([number, email or known], SEALED_FOR, **how)}"
+        number, known = opened(text, INVITATION_SEAL_PURPOSE)
+        return f"{place}/{sealed([number, email or known], INVITATION_SEAL_PURPOSE, **how)}"
 
     def update(self, **values: Any) -> None:
         """Change the row of the invitation."""

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.registry.repositories import find_project
+from domain.registry.repositories import find_repository_project
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.people import (
     Person,
@@ -185,7 +185,7 @@ def test_a_transfer_lists_changed_roles_and_keeps_everything_else(gatebell: Live
     seen = gatebell.http().get(f"{gatebell.url}/api/v4{path_of(new)}", headers=as_bot)
     assert seen.status_code == 200
     with database_of(gatebell) as session:  # Images keep their names.
-        found = find_project(f"{old}/app", session=session)
+        found = find_repository_project(f"{old}/app", session=session)
         assert found is not None
         assert found.path == new
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 import requests
 
-from domain.releases.changes import Change, Kind
-from domain.releases.schedule import BY_ID, SCHEDULE
+from domain.releases.changes import Change, ReleaseChangeKind
+from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from tests.support.accounts.administration import forget_settings, root
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import make_project, signed_in, unique
@@ -250,17 +250,21 @@ def assert_announced(answer: requests.Response, change: Change, gatebell: LiveGa
 def test_every_hosted_change_has_a_test() -> None:
     hosted = {change.id for change in SCHEDULE if change.hosted}
     assert hosted - set(SHOWN_ELSEWHERE) == set(REFUSED) | set(SHOWN)
-    gone = {change.id for change in SCHEDULE if change.hosted and change.kind is Kind.FIELD_GONE}
+    gone = {
+        change.id
+        for change in SCHEDULE
+        if change.hosted and change.kind is ReleaseChangeKind.FIELD_GONE
+    }
     assert gone == set(SHOWN)
     for change_id, file in SHOWN_ELSEWHERE.items():
-        assert BY_ID[change_id].is_strict
+        assert CHANGES_BY_ID[change_id].is_strict
         assert (ROOT / file).is_file()
 
 
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize("change_id", REFUSED)
 def test_a_call_is_deprecated_and_then_rejected(world: World, change_id: str) -> None:
-    change = BY_ID[change_id]
+    change = CHANGES_BY_ID[change_id]
     for use in REFUSED[change_id](world):
         answer = world.send(use, before(change))
         assert answer.status_code == use.before, (use, answer.text)
@@ -281,7 +285,7 @@ def test_a_call_is_deprecated_and_then_rejected(world: World, change_id: str) ->
 
 @pytest.mark.parametrize("change_id", SHOWN)
 def test_a_field_is_deprecated_and_then_removed(world: World, change_id: str) -> None:
-    change = BY_ID[change_id]
+    change = CHANGES_BY_ID[change_id]
     uses, names = SHOWN[change_id]
     for use in uses(world):
         answer = world.send(use, before(change))

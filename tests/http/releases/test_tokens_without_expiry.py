@@ -10,7 +10,7 @@ import gitlab
 import pytest
 import requests
 
-from domain.releases.schedule import BY_ID
+from domain.releases.schedule import CHANGES_BY_ID
 from tests.http.releases.test_both_sides import assert_announced
 from tests.support.accounts.administration import forget_settings, id_of, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
@@ -21,7 +21,7 @@ from tests.support.service.live_settings import changed_settings, let_every_proc
 pytestmark = pytest.mark.spec("G4", "M2", "M5")
 
 SETTINGS = "/application/settings"
-CHANGE = BY_ID["tokens-without-expiry"]
+CHANGE = CHANGES_BY_ID["tokens-without-expiry"]
 DAY = timedelta(days=1)
 ASKED = {"name": "nightly", "scopes": ["api"]}
 

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from domain.accounts.users import NewUser, create_user
 from domain.core.randomness import random_password
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import PersonalAccessToken
 from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
 from tests.support.signing_in.password_rules import RULES
@@ -26,7 +26,7 @@ def token(app: Flask) -> str:
         password = random_password()
         new = NewUser(username="alice", email="alice@a.example", name="Alice", password=password)
         user = create_user(new, session=db.session(), now=now(), rules=RULES)
-        made = create_token(
+        made = create_personal_token(
             user.id,
             TokenDetails(name="x", scopes="api", expires_at=now() + timedelta(days=9)),
             session=db.session(),

@@ -31,11 +31,17 @@ def plan(app: Flask, statement: Executable, **values: Any) -> str:
 @pytest.mark.parametrize(
     ("lookup", "indexes"),
     [
-        (credential_lookup.ASKED_ACCESS_TOKEN, ["uq_access_tokens_digest"]),
-        (credential_lookup.REFRESH_TOKEN, ["uq_access_tokens_refresh_digest", "pk_authorizations"]),
-        (credential_lookup.AUTHORIZATION_CODE, ["uq_authorizations_code_digest", "pk_users"]),
+        (credential_lookup.ACCESS_TOKEN_LOOKUP, ["uq_access_tokens_digest"]),
         (
-            credential_lookup.DEVICE_CODE,
+            credential_lookup.REFRESH_GRANT_LOOKUP,
+            ["uq_access_tokens_refresh_digest", "pk_authorizations"],
+        ),
+        (
+            credential_lookup.AUTHORIZATION_CODE_LOOKUP,
+            ["uq_authorizations_code_digest", "pk_users"],
+        ),
+        (
+            credential_lookup.DEVICE_CODE_LOOKUP,
             ["uq_device_authorizations_device_code_digest", "uq_authorizations_code_digest"],
         ),
     ],
@@ -53,10 +59,10 @@ def test_a_client_and_its_credential_are_found_by_index(
 @pytest.mark.parametrize(
     "lookup",
     [
-        credential_lookup.ASKED_ACCESS_TOKEN,
-        credential_lookup.REFRESH_TOKEN,
-        credential_lookup.AUTHORIZATION_CODE,
-        credential_lookup.DEVICE_CODE,
+        credential_lookup.ACCESS_TOKEN_LOOKUP,
+        credential_lookup.REFRESH_GRANT_LOOKUP,
+        credential_lookup.AUTHORIZATION_CODE_LOOKUP,
+        credential_lookup.DEVICE_CODE_LOOKUP,
     ],
 )
 def test_sqlite_finds_credentials_by_index(
@@ -77,12 +83,15 @@ def test_sqlite_finds_credentials_by_index(
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
-        (tokens.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
-        (tokens.FOR_CODE.at_once, ["pk_authorizations"]),
-        (tokens.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
-        (refresh_token.WITH_REDEMPTION.statement, ["pk_access_tokens", "pk_authorizations"]),
-        (authorization_code.WITH_REDEMPTION.statement, ["pk_authorizations"]),
-        (device_code.WITH_POLL, ["pk_device_authorizations"]),
+        (tokens.REFRESH_TOKEN_REDEMPTION.at_once, ["pk_access_tokens", "pk_authorizations"]),
+        (tokens.CODE_REDEMPTION.at_once, ["pk_authorizations"]),
+        (tokens.DEVICE_CODE_REDEMPTION.at_once, ["pk_authorizations", "pk_device_authorizations"]),
+        (
+            refresh_token.REFRESH_REDEMPTION_LOOKUP.statement,
+            ["pk_access_tokens", "pk_authorizations"],
+        ),
+        (authorization_code.CODE_REDEMPTION_LOOKUP.statement, ["pk_authorizations"]),
+        (device_code.POLL_LOOKUP, ["pk_device_authorizations"]),
     ],
 )
 def test_redeemed_credentials_are_found_by_key(

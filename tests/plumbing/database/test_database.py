@@ -19,7 +19,7 @@ from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook
 from tests.support.database.sql_statements import statements_of
 from tests.support.service.commands import operate
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 from web.database.engine import open_engine
 from web.extensions import db
 from web.settings.reader import Settings
@@ -105,9 +105,9 @@ def services_of(app: Flask) -> Any:
 
 
 @pytest.fixture
-def connections(app: Flask) -> Iterator[KeptConnections]:
+def connections(app: Flask) -> Iterator[AutocommitPool]:
     """Return the kept connections of this process."""
-    found: KeptConnections = services_of(app).connections
+    found: AutocommitPool = services_of(app).connections
     yield found
     found.close()
 
@@ -117,13 +117,13 @@ ONE = text("SELECT 1")
 
 @ON_POSTGRES
 def test_successive_callers_share_one_connection(
-    connections: KeptConnections,
+    connections: AutocommitPool,
 ) -> None:
     assert len({connections.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
 
 
 @ON_POSTGRES
-def test_a_read_on_a_stale_connection_is_tried_again(connections: KeptConnections) -> None:
+def test_a_read_on_a_stale_connection_is_tried_again(connections: AutocommitPool) -> None:
     (own,) = connections.all(text("SELECT pg_backend_pid()"))
     with pytest.raises(OperationalError):
         connections.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
@@ -135,7 +135,7 @@ def test_a_read_on_a_stale_connection_is_tried_again(connections: KeptConnection
 
 
 def test_work_that_raises_is_rolled_back_and_the_connection_stays_usable(
-    connections: KeptConnections,
+    connections: AutocommitPool,
 ) -> None:
     def write_and_break() -> None:
         connections.all(text("CREATE TABLE half (id INTEGER)"))
@@ -149,7 +149,7 @@ def test_work_that_raises_is_rolled_back_and_the_connection_stays_usable(
 
 
 @ON_POSTGRES
-def test_a_connection_is_usable_after_a_rollback(connections: KeptConnections) -> None:
+def test_a_connection_is_usable_after_a_rollback(connections: AutocommitPool) -> None:
     def ask_and_break() -> None:
         connections.first(ONE, {})
         raise ZeroDivisionError
@@ -162,7 +162,7 @@ def test_a_connection_is_usable_after_a_rollback(connections: KeptConnections) -
 
 @pytest.mark.long
 def test_work_is_retried_after_a_conflict_with_a_limit(
-    connections: KeptConnections,
+    connections: AutocommitPool,
 ) -> None:
     class _Conflict(sqlite3.OperationalError):
         sqlstate = "40P01"

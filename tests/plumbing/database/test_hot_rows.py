@@ -7,12 +7,12 @@ import pytest
 from flask import Flask
 from sqlalchemy import delete, func, select, text
 
-from domain.alerts.listing.charts import last_days
+from domain.alerts.listing.charts import count_alerts_by_day
 from models import ALERT_DAY_ADDITIONS, Alert, AlertDay, Project
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.retention import add_up_days
+from web.jobs.retention import update_daily_counts
 from web.settings.reader import Settings
 
 
@@ -37,7 +37,7 @@ def post(app: Flask, integration: dict[str, Any], body: bytes) -> list[int]:
 
 def opened_today(app: Flask) -> int:
     with app.app_context():
-        days = last_days(1, datetime.now(UTC).date(), session=db.session())
+        days = count_alerts_by_day(1, datetime.now(UTC).date(), session=db.session())
     return sum(day.total for day in days[-2:])  # The day can change during the test.
 
 
@@ -52,7 +52,7 @@ def test_alerts_are_counted_before_and_after_the_daily_aggregation(
     post(app, integration_of(app, "prometheus", "many"), webhook(item("a"), item("b")))
     assert opened_today(app) == 5
     for _ in range(2):
-        add_up_days(settings)
+        update_daily_counts(settings)
         assert opened_today(app) == 5
         with app.app_context():
             waiting = select(func.count()).select_from(ALERT_DAY_ADDITIONS)

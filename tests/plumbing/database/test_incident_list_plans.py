@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from domain.alerts.reading.incoming import Severity
 from domain.incidents.listing import (
-    NOBODY,
+    NO_ASSIGNEE,
     SORT_ORDERS,
     TABS,
     IncidentFilter,
@@ -35,7 +35,7 @@ FILTERS: dict[str, tuple[dict[str, Any], int]] = {
     "severe": ({"severity": Severity.HIGH}, 20),
     "open and severe": ({"statuses": TABS["open"], "severity": Severity.HIGH}, 20),
     "of somebody": ({"assignee": "alice", "statuses": TABS["open"]}, 4),
-    "of nobody": ({"assignee": NOBODY, "statuses": TABS["open"]}, 20),
+    "of nobody": ({"assignee": NO_ASSIGNEE, "statuses": TABS["open"]}, 20),
     "of an alert": ({"alert": 3}, 0),
     "with a rare word": ({"search": "7777"}, 1),
     "with a common word": ({"search": "disk"}, 20),

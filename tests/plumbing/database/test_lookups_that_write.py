@@ -42,7 +42,7 @@ from tests.support.oauth.token_states import (
 )
 from web.database.prepared_statements import PreparedStatements
 from web.extensions import db
-from web.oauth import oauth_context
+from web.oauth import build_oauth_context
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -64,7 +64,7 @@ _RANDOM = {"access_token", "refresh_token", "device_code", "user_code", "verific
 
 def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
     """Send the request of a copy, which can write during its lookup or cannot."""
-    context = oauth_context()
+    context = build_oauth_context()
     policy = replace(context.policy, refresh_replay=timedelta(seconds=copy.state.replay_seconds))
     context = replace(context, now=NOW, keyring=KEYRING, policy=policy)
     parameters = {
@@ -74,7 +74,7 @@ def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
         AuthorizationServer(context),
         ProtocolRequest("POST", parameters, copy.headers),
     )
-    may = ClientEndpoint._may_write if may_write else lambda *_: False  # noqa: SLF001
+    may = ClientEndpoint._can_write_with_lookup if may_write else lambda *_: False  # noqa: SLF001
     with patch.object(ClientEndpoint, "_may_write", may):
         if "grant_type" in copy.form:
             response = server.create_token_response(request)

@@ -8,7 +8,7 @@ from flask import Flask
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
 from domain.projects.views import Viewer
 from tests.support.database.sql_statements import postgres_statements
@@ -36,7 +36,7 @@ INSERT INTO members (user_id, group_id, role, created_at)
 SELECT users.id, groups.id, 30, now() FROM users, groups WHERE groups.id % 8 = 0
 """,
 )
-_FIRST = ListPart(size=20)
+_FIRST = PageRequest(size=20)
 _MINE = ProjectFilter(least=None)
 Ask = Callable[[Viewer, Session], Any]
 

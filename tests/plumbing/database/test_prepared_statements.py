@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from tests.plumbing.database.test_database import services_of
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -17,7 +17,7 @@ _PREPARED = text("SELECT count(*) FROM pg_prepared_statements")
 _NEGATIVE = text("SELECT CAST(:a AS int) / CAST(:b AS int)")
 
 
-def _sums(connections: KeptConnections, *pairs: tuple[Any, Any]) -> list[tuple[Any, ...]]:
+def _sums(connections: AutocommitPool, *pairs: tuple[Any, Any]) -> list[tuple[Any, ...]]:
     return [tuple(connections.all(_SUM, {"a": a, "b": b})[0]) for a, b in pairs]
 
 

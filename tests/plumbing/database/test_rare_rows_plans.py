@@ -14,14 +14,14 @@ from sqlalchemy import select, text
 
 from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries import DeliveryFilter, DeliverySelection, list_deliveries
-from domain.alerts.handling.occurrences import only_alerts
-from domain.alerts.listing.filters import NOBODY, AlertFilter
-from domain.alerts.listing.queries import as_json, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, AlertSlice
+from domain.alerts.handling.occurrences import find_single_affected_alerts
+from domain.alerts.listing.filters import NO_ASSIGNEE, AlertFilter
+from domain.alerts.listing.queries import export_alerts_as_json, list_alerts
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice
 from domain.core.clock import system_clock
-from domain.core.database.paging import Slice
-from domain.oauth.applications.people import page_of_people
-from domain.oauth.applications.refusals import Viewer
+from domain.core.database.paging import KeysetRange
+from domain.oauth.applications.people import fetch_application_user_page
+from domain.oauth.applications.refusals import ApplicationViewer
 from models import Application, Integration, Project
 from tests.plumbing.database.test_hot_plans import made
 from tests.support.database.sql_statements import SentStatement, postgres_statements
@@ -96,15 +96,15 @@ def _alerts(**wanted: Any) -> Callable[[], int]:
 def _with_warnings() -> int:
     integration_id = db.session.scalars(select(Integration.id)).one()
     wanted = DeliveryFilter(integration_id=integration_id, show=DeliverySelection.WARNINGS)
-    return len(list_deliveries(wanted, Slice(size=_SHOWN), session=db.session()).items)
+    return len(list_deliveries(wanted, KeysetRange(size=_SHOWN), session=db.session()).items)
 
 
 def _people() -> int:
     application_id = db.session.scalars(select(Application.id)).one()
-    found = page_of_people(
+    found = fetch_application_user_page(
         application_id,
-        Slice(size=_SHOWN),
-        viewer=Viewer(user_id=0, sees_everybody=True),
+        KeysetRange(size=_SHOWN),
+        viewer=ApplicationViewer(user_id=0, sees_everybody=True),
         session=db.session(),
         now=system_clock(),
     )
@@ -114,7 +114,7 @@ def _people() -> int:
 #: Queries with the number of rows that they show.
 _LISTS: Mapping[str, tuple[Callable[[], int], int]] = {
     "deliveries with warnings": (_with_warnings, 1),
-    "alerts of nobody": (_alerts(assignee=NOBODY, statuses=("resolved",)), _SHOWN),
+    "alerts of nobody": (_alerts(assignee=NO_ASSIGNEE, statuses=("resolved",)), _SHOWN),
     "alerts of somebody": (_alerts(assignee="alice"), _SHOWN),
     "alerts with a common word": (_alerts(search="disk", statuses=("resolved",)), _SHOWN),
     "people of an application": (_people, _SHOWN),
@@ -169,7 +169,7 @@ def test_alerts_of_deliveries_are_found_by_their_deliveries(filled: Flask) -> No
         db.session.execute(text(_OCCURRENCES))
         newest = range(_MANY - _SHOWN + 1, _MANY + 1)
         with postgres_statements() as asked:
-            assert len(only_alerts(newest, session=db.session())) == _SHOWN
+            assert len(find_single_affected_alerts(newest, session=db.session())) == _SHOWN
         for statement in asked:
             assert _most_read(statement) < _FEW, statement[0]
 
@@ -183,7 +183,9 @@ def test_alert_exports_find_notes_and_pages_by_alert(filled: Flask) -> None:
         db.session.commit()
         project_id = db.session.scalars(select(Project.id)).one()
         with postgres_statements() as asked:
-            rows = as_json(AlertFilter(project_id=project_id), NEWEST, session=db.session())
+            rows = export_alerts_as_json(
+                AlertFilter(project_id=project_id), NEWEST_FIRST, session=db.session()
+            )
             first = json.loads(f"{next(rows)}]")
         read = {
             table: _most_read(sent)

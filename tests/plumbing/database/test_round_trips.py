@@ -85,7 +85,7 @@ def test_requests_take_the_expected_number_of_round_trips(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a slow machine, settings would be read while the round trips are counted.
-    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    monkeypatch.setattr("web.services._REFRESH_INTERVAL_SECONDS", 600.0)
     caller, found = Caller(app, client), {}
     for name, (request, _) in REQUESTS.items():
         request(caller)  # Prepares statements, and records uses that are recorded once a minute.
@@ -140,7 +140,7 @@ def test_the_round_trips_of_a_delivery_do_not_depend_on_its_items(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a slow machine, settings would be read while the round trips are counted.
-    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    monkeypatch.setattr("web.services._REFRESH_INTERVAL_SECONDS", 600.0)
     operate(app, "groups", "create", "acme")
     found = {}
     for number, (name, (kind, body, _)) in enumerate(DELIVERIES.items()):
@@ -161,7 +161,7 @@ PINGS = {"": 1, "/start": 1, "/log": 1, "/0": 1}
 def test_a_ping_takes_one_round_trip(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    monkeypatch.setattr("web.services._REFRESH_INTERVAL_SECONDS", 600.0)
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
     words = ("heartbeats", "create", "acme/shop", "--name", "job", "--every", "1h")

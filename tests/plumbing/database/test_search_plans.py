@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, list_alerts
-from domain.alerts.listing.search import MOST_NAMED
+from domain.alerts.listing.search import MAX_MATCHES_LISTED_BY_ID
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from tests.support.database.sql_statements import plans
 from tests.support.service.commands import operate
@@ -33,7 +33,7 @@ def test_few_matching_alerts_are_found_by_word_and_then_by_id(app: Flask, order:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
-        db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED})
+        db.session.execute(_FILL, {"project_id": project_id, "count": MAX_MATCHES_LISTED_BY_ID})
         wanted = AlertFilter(project_id=project_id, search="again")
         with plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
@@ -54,7 +54,7 @@ def test_many_matching_alerts_are_read_in_list_order(app: Flask, order: str) -> 
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
-        db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED + 1})
+        db.session.execute(_FILL, {"project_id": project_id, "count": MAX_MATCHES_LISTED_BY_ID + 1})
         wanted = AlertFilter(project_id=project_id, search="disk", statuses=("triggered",))
         with plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])

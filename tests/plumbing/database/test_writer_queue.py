@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from tests.support.service.live import ROOT
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 from web.database.engine import open_autocommit_engine, open_engine
 from web.settings.reader import Settings
 
@@ -102,7 +102,7 @@ def test_all_waiting_writers_give_up_in_time_while_the_database_is_locked(engine
 def test_the_lock_holder_can_read_while_all_writer_connections_wait(
     engine: Engine, hasty: Settings
 ) -> None:
-    connections = KeptConnections(open_autocommit_engine(hasty), size=1, patience=0.05)
+    connections = AutocommitPool(open_autocommit_engine(hasty), size=1, patience=0.05)
     with engine.begin(), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(connections.transact, lambda: None)
         while not waiting.done():

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete
 
-from domain.paging.escalations.explanation import EscalationView, pages_among
-from domain.paging.escalations.state import State
+from domain.paging.escalations.explanation import EscalationView, list_sent_pages
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
 from models import ContactRule, Escalation, User
 from tests.plumbing.escalations.test_handling import set_timeout
@@ -22,7 +22,7 @@ def shown(shop: Escalated, alert_id: int) -> EscalationView:
 
 def pages_for(shop: Escalated, alert_id: int) -> Sequence[SentPage]:
     with shop.session() as session:
-        return pages_among([alert_id], None, size=9, is_oldest_first=False, session=session)
+        return list_sent_pages([alert_id], None, size=9, is_oldest_first=False, session=session)
 
 
 @pytest.mark.long
@@ -50,7 +50,7 @@ def test_the_explanation_names_the_paged_and_the_next_user(shop: Escalated) -> N
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
     view = shown(shop, alert)
-    assert (view.state, view.next_at) == (State.STOPPED, None)
+    assert (view.state, view.next_at) == (EscalationState.STOPPED, None)
     assert view.sentence.startswith("Paging stopped when the alert was acknowledged")
 
 
@@ -120,7 +120,11 @@ def test_an_unprocessed_alert_is_not_explained_as_without_a_policy(shop: Escalat
     alert = shop.alert()
     shop.now += timedelta(seconds=40)
     view = shown(shop, alert)
-    assert (view.state, view.policy, view.lacks_policy) == (State.UNPROCESSED, "Night", False)
+    assert (view.state, view.policy, view.lacks_policy) == (
+        EscalationState.UNPROCESSED,
+        "Night",
+        False,
+    )
     assert view.sentence.startswith("The alert is not processed yet, waiting for ")
     assert view.waiting is not None
     assert 39 < view.waiting.total_seconds() < 60

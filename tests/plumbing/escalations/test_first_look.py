@@ -10,7 +10,7 @@ from hypothesis.strategies import lists, sampled_from
 
 from domain.core.errors import ConflictError
 from domain.paging.escalations import manual_actions
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import AlertSnooze
 from models import Alert, Escalation
 from tests.plumbing.escalations.test_handling import do, set_timeout, status
@@ -43,7 +43,7 @@ def escalate(shop: Escalated, alert: int) -> None:
 
 
 def wake(shop: Escalated, alert: int) -> None:
-    do(shop, manual_actions.wake_alert, alert, by=shop.bob)
+    do(shop, manual_actions.end_snooze, alert, by=shop.bob)
 
 
 def renew(shop: Escalated, alert: int) -> None:
@@ -86,7 +86,7 @@ def test_an_acknowledgement_before_processing_times_out(covered: Escalated) -> N
     covered.now += timedelta(minutes=10)  # No worker is running.
     covered.follow()
     view = covered.explained(alert)
-    assert (view.state, view.policy) == (State.ACKNOWLEDGED, "Night")
+    assert (view.state, view.policy) == (EscalationState.ACKNOWLEDGED, "Night")
     assert view.rests_until == covered.now + timedelta(minutes=20)
     assert covered.paged(alert) == []
     covered.now += timedelta(minutes=20)
@@ -154,7 +154,7 @@ def test_an_alert_that_ends_before_processing_has_its_policy_and_pages_no_user(
     end(covered, alert)
     covered.follow()
     view = covered.explained(alert)
-    assert (view.state, view.policy) == (State.STOPPED, "Night")
+    assert (view.state, view.policy) == (EscalationState.STOPPED, "Night")
     assert view.sentence.startswith("Nobody was paged before the alert was acknowledged")
     assert covered.paged(alert) == []
     trigger(covered, alert)
@@ -209,7 +209,7 @@ def test_an_alert_older_than_the_policy_gets_an_escalation_at_its_next_change(
     make_worse(shop, worse)
     escalate(shop, escalated)
     shop.follow()
-    assert shop.explained(calm).state is State.ACKNOWLEDGED
+    assert shop.explained(calm).state is EscalationState.ACKNOWLEDGED
     assert shop.paged(worse) == shop.paged(escalated) == [("alice", 1, 1)]
 
 
@@ -221,7 +221,7 @@ def test_a_silenced_alert_can_be_escalated_only_after_the_silence(
     with pytest.raises(ConflictError, match="held back: silence “deploy”"):
         escalate(covered, alert)
     covered.follow()
-    assert covered.explained(alert).state is State.HELD
+    assert covered.explained(alert).state is EscalationState.HELD
     covered.end_silence(silence)
     escalate(covered, alert)
     covered.follow()
@@ -274,13 +274,13 @@ def fits(shop: Escalated, alert: int) -> None:
     row, now_is = shop.escalation(alert), status(shop, alert)
     assert row.policy_id is not None
     if now_is == "triggered":
-        assert State(row.state) in {State.RUNNING, State.EXHAUSTED}
+        assert EscalationState(row.state) in {EscalationState.RUNNING, EscalationState.EXHAUSTED}
         assert shop.paged(alert)
     elif now_is == "acknowledged":
-        assert State(row.state) in {State.ACKNOWLEDGED, State.SNOOZED}
+        assert EscalationState(row.state) in {EscalationState.ACKNOWLEDGED, EscalationState.SNOOZED}
         assert row.next_at is not None
         assert shop.now - timedelta(minutes=5) < row.next_at - HOUR / 2
     else:
-        assert State(row.state) is State.STOPPED
+        assert EscalationState(row.state) is EscalationState.STOPPED
     view = shop.explained(alert)
-    assert (view.policy, view.state, view.waiting) == ("Night", State(row.state), None)
+    assert (view.policy, view.state, view.waiting) == ("Night", EscalationState(row.state), None)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from domain.access.actor import OPERATOR
-from domain.audit.events import Actor as Author
+from domain.audit.events import EventActor as Author
 from domain.audit.events import EventSource
 from domain.core.errors import ConflictError, InvalidError
 from domain.paging.escalations import manual_actions
 from domain.paging.escalations.actions import change_policy
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import AlertPageBody, AlertPaging, AlertSnooze, PolicyChange
 from models import Alert, AlertNote, User
 from tests.plumbing.escalations.test_page_texts import texts_to
@@ -128,11 +128,11 @@ def test_escalating_after_all_steps_starts_again(shop: Escalated) -> None:
     alert = shop.alert()
     for _ in range(3):
         shop.pass_time(minutes=2)
-    assert shop.escalation(alert).state == State.UNANSWERED
+    assert shop.escalation(alert).state == EscalationState.UNANSWERED
     do(shop, manual_actions.escalate_alert, alert)
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1)] * 2
-    assert shop.escalation(alert).state == State.EXHAUSTED
+    assert shop.escalation(alert).state == EscalationState.EXHAUSTED
 
 
 @pytest.mark.long
@@ -142,7 +142,7 @@ def test_a_user_can_be_paged_about_an_acknowledged_alert(shop: Escalated, mailbo
     alert = shop.alert()
     shop.pass_time()
     shop.act(alert, "acknowledged", by=shop.alice)
-    do(shop, manual_actions.page_person, alert, AlertPageBody(user="@Bob"), by=shop.alice)
+    do(shop, manual_actions.page_user, alert, AlertPageBody(user="@Bob"), by=shop.alice)
     # The page is sent, although the worker processes the acknowledgement only now.
     shop.pass_time()
     (text,) = texts_to(mailbox, "bob")
@@ -150,7 +150,7 @@ def test_a_user_can_be_paged_about_an_acknowledged_alert(shop: Escalated, mailbo
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 0)]
     assert user_actions(shop, alert)[-1] == "alice paged @bob"
     shop.pass_time(minutes=2)
-    assert shop.escalation(alert).state == State.STOPPED
+    assert shop.escalation(alert).state == EscalationState.STOPPED
 
 
 def test_paging_an_unreachable_user_fails_with_the_reason(shop: Escalated) -> None:
@@ -163,7 +163,7 @@ def test_paging_an_unreachable_user_fails_with_the_reason(shop: Escalated) -> No
         ("nobody", '"nobody" is not a member who can see the alerts of this project.'),
     ):
         with pytest.raises(InvalidError, match=why):
-            do(shop, manual_actions.page_person, alert, AlertPageBody(user=name))
+            do(shop, manual_actions.page_user, alert, AlertPageBody(user=name))
     assert shop.paged(alert) == []
 
 
@@ -180,7 +180,10 @@ def test_a_snoozed_alert_is_triggered_again_when_the_snooze_ends(shop: Escalated
         AlertSnooze(duration=timedelta(hours=1)),
         by=shop.alice,
     )
-    assert (view.state, view.snoozed_until) == (State.SNOOZED, shop.now + timedelta(hours=1))
+    assert (view.state, view.snoozed_until) == (
+        EscalationState.SNOOZED,
+        shop.now + timedelta(hours=1),
+    )
     with shop.session() as session:  # Another event is reported.
         session.get_one(Alert, alert).events += 1
     for _ in range(3):
@@ -205,7 +208,7 @@ def test_a_snooze_ends_manually_by_a_higher_severity_or_with_the_alert(shop: Esc
     for each in alerts:
         do(shop, manual_actions.snooze_alert, each, AlertSnooze(duration=timedelta(hours=8)))
     shop.pass_time(minutes=1)
-    do(shop, manual_actions.wake_alert, woken, by=shop.bob)
+    do(shop, manual_actions.end_snooze, woken, by=shop.bob)
     shop.raise_severity(raised, 0)
     shop.resolve([ended])
     shop.act(again, "triggered", by=shop.bob)
@@ -218,7 +221,7 @@ def test_a_snooze_ends_manually_by_a_higher_severity_or_with_the_alert(shop: Esc
     shop.pass_time(minutes=9 * 60)
     assert status(shop, ended) == "resolved"
     with pytest.raises(ConflictError, match="not snoozed"):
-        do(shop, manual_actions.wake_alert, woken)
+        do(shop, manual_actions.end_snooze, woken)
 
 
 @pytest.mark.long

@@ -15,9 +15,9 @@ from sqlalchemy import delete, func, select, update
 
 from domain.core.errors import ConflictError, ForbiddenError
 from domain.paging.escalations.actions import delete_policy
-from domain.paging.escalations.state import State
-from domain.paging.escalations.steps import LONGEST_UNREACHED
-from domain.projects.creation import archive, unarchive
+from domain.paging.escalations.state import EscalationState
+from domain.paging.escalations.steps import MAX_UNREACHED_PAUSE
+from domain.projects.creation import archive, unarchive_project
 from models import (
     Alert,
     AlertChange,
@@ -43,9 +43,9 @@ pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
 MINUTE = timedelta(minutes=1)
 #: Longest possible wait for a page: a pause between rounds that reach no user, a check of what
 #: holds an escalation, and a step of the policies below.
-LONGEST = LONGEST_UNREACHED + timedelta(minutes=35)
+LONGEST = MAX_UNREACHED_PAUSE + timedelta(minutes=35)
 AWAY = "smtp://127.0.0.1:1"
-_UNDER_WAY = {State.RUNNING.value, State.HELD.value}
+_UNDER_WAY = {EscalationState.RUNNING.value, EscalationState.HELD.value}
 
 
 class Night(RuleBasedStateMachine):
@@ -78,7 +78,7 @@ class Night(RuleBasedStateMachine):
             ):
                 session.execute(delete(table))
             session.execute(update(User).values(state="active"))
-            unarchive(shop.project_id, session=session)
+            unarchive_project(shop.project_id, session=session)
         shop.settings = replace(shop.settings, mail_url=self.mail_url)
         night = shop.policy(
             "0s user:alice", "5m user:bob", repeats=repeats, name="Night", is_default=False
@@ -131,7 +131,7 @@ class Night(RuleBasedStateMachine):
     def archive(self) -> None:
         with self.shop.session() as session:
             if self.is_archived:
-                unarchive(self.shop.project_id, session=session)
+                unarchive_project(self.shop.project_id, session=session)
             else:
                 archive(self.shop.project_id, session=session, now=self.shop.now)
         self.is_archived = not self.is_archived
@@ -203,11 +203,11 @@ class Night(RuleBasedStateMachine):
             if self.is_archived and row is None:
                 continue
             assert row is not None, f"alert {alert_id} has no escalation"
-            state = State(row.state)
-            if state in {State.EXHAUSTED, State.UNANSWERED}:
+            state = EscalationState(row.state)
+            if state in {EscalationState.EXHAUSTED, EscalationState.UNANSWERED}:
                 # A user was reached in the last round, and had time to answer.
                 assert row.has_reached
-            elif state is State.NO_POLICY:
+            elif state is EscalationState.NO_POLICY:
                 with self.shop.session() as session:
                     usual = select(EscalationPolicy.id).where(EscalationPolicy.is_default)
                     severity = session.get_one(Alert, alert_id).severity

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.core.errors import InvalidError
 from domain.incidents import actions, rule_actions
-from domain.incidents.changes import change_status
+from domain.incidents.changes import change_incident_status
 from domain.incidents.timelines.actions import list_incident_timeline
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 from domain.incidents.types import (
@@ -126,8 +126,8 @@ def test_paging_an_unreachable_user_about_an_incident_fails(shop: Escalated) -> 
 def answer(shop: Escalated, by: Person, status: str = "acknowledged") -> None:
     """Set the status of incident 1 as a user does."""
     with shop.session() as session:
-        row, actor = session.get_one(Incident, 1), Actor(id=by.id, name=by.username)
-        change_status(row, status, by=actor, session=session, now=shop.now)
+        row, actor = session.get_one(Incident, 1), EventActor(id=by.id, name=by.username)
+        change_incident_status(row, status, by=actor, session=session, now=shop.now)
 
 
 def timeline(shop: Escalated) -> list[TimelineItem]:

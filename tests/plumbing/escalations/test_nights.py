@@ -9,23 +9,23 @@ import pytest
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.paging.notifications.batching import gather_due
+from domain.paging.notifications.batching import batch_due_pages
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contacts import (
     Contact,
-    Owner,
+    ContactOwner,
     delete_contact,
 )
-from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
-from domain.projects.creation import archive, unarchive
+from domain.projects.creation import archive, unarchive_project
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
 from tests.support.service.receiver import Receiver, running_telephone
-from web.jobs.pages import policy_of
+from web.jobs.pages import build_paging_policy
 
 MINUTE = timedelta(minutes=1)
 
@@ -42,13 +42,13 @@ def addressees(mailbox: Mailbox) -> list[str]:
 
 def chat(shop: Escalated, receiver: Receiver, person: Person) -> Contact:
     """Give a user an Apprise contact as their only contact."""
-    address = Address(
+    address = ContactAddress(
         type=APPRISE,
         clear=f"ntfy://127.0.0.1:{receiver.port}/{person.username}",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",
     )
-    return shop.contact(Owner(user_id=person.id), address, label="Chat")
+    return shop.contact(ContactOwner(user_id=person.id), address, label="Chat")
 
 
 # Severity increases
@@ -226,9 +226,11 @@ def test_a_contact_that_is_deleted_before_its_message_is_sent_does_not_delay_ste
     shop.follow()
     shop.wait(seconds=2)
     with shop.session() as session:
-        assert gather_due(policy_of(shop.settings), session=session, now=shop.now) == 1
+        assert (
+            batch_due_pages(build_paging_policy(shop.settings), session=session, now=shop.now) == 1
+        )
     with shop.session() as session:
-        delete_contact(contact.id, Owner(user_id=carol.id), session=session, now=shop.now)
+        delete_contact(contact.id, ContactOwner(user_id=carol.id), session=session, now=shop.now)
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("carol", 1, 1), ("bob", 1, 2)]
 
@@ -301,7 +303,7 @@ def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
 def test_critical_flapping_alerts_are_held_if_the_project_is_configured_so(shop: Escalated) -> None:
     with shop.session() as session:
         settings = FlapSettings(holds_critical=True)
-        store_settings(shop.project_id, settings, session=session)
+        store_flap_settings(shop.project_id, settings, session=session)
     shop.policy("0s user:alice")
     opened = shop.outage(hours=1, severity=0)
     assert 6 <= len(shop.pages()) < len(opened) - 4
@@ -339,7 +341,7 @@ def test_an_archived_project_holds_its_escalations_until_it_is_unarchived(shop: 
     assert shop.paged(alert) == [("alice", 1, 1)]
     assert shop.escalation(alert).state == "held"
     with shop.session() as session:
-        unarchive(shop.project_id, session=session)
+        unarchive_project(shop.project_id, session=session)
     for _ in range(2):
         shop.pass_time(minutes=3)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]

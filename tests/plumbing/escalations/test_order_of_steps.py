@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import insert, select
 
-from domain.paging.escalations.lifecycle import BATCH
+from domain.paging.escalations.lifecycle import ESCALATION_BATCH_SIZE
 from models import Escalation, EscalationPolicy
 from tests.support.notifications.escalations import Escalated
 from web.jobs.escalations import Escalations
@@ -53,5 +53,5 @@ def test_the_step_of_a_critical_alert_does_not_wait_for_many_others(
             for place, alert_id in enumerate([*others, critical])
         ]
         session.execute(insert(Escalation), rows)
-    assert take_first_batch(shop) == BATCH
+    assert take_first_batch(shop) == ESCALATION_BATCH_SIZE
     assert shop.paged(critical) == [("bob", 1, 2)]

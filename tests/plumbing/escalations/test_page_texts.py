@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import Delivery, Member, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
@@ -130,7 +130,7 @@ def test_times_are_in_the_quiet_hours_time_zone_if_the_profile_has_none(
     hours = QuietHours(time_zone="Asia/Tokyo", starts=60, ends=120, lets_critical_through=True)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=hours)
-        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+        store_preferences(shop.alice.id, wanted, session=session, now=shop.now)
     shop.policy("0s user:alice")
     shop.alert()
     shop.pass_time(seconds=1)

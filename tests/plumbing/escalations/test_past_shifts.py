@@ -25,12 +25,12 @@ from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
     end_override,
-    overrides_ahead,
-    swaps_ahead,
+    list_upcoming_overrides,
+    list_upcoming_swaps,
     undo_swap,
 )
 from domain.paging.on_call.eligibility import note_eligibility
-from domain.paging.on_call.shifts import who_is_on_call
+from domain.paging.on_call.shifts import find_users_on_call
 from domain.paging.on_call.types import (
     BalanceQuery,
     NewOverride,
@@ -126,7 +126,10 @@ class History:
         do(self.shop, create_swap, self.id, NewSwap.model_validate({**given, **times}))
 
     def undo(self) -> None:
-        for ahead, end in ((overrides_ahead, end_override), (swaps_ahead, undo_swap)):
+        for ahead, end in (
+            (list_upcoming_overrides, end_override),
+            (list_upcoming_swaps, undo_swap),
+        ):
             if found := do(self.shop, ahead, self.id):
                 do(self.shop, end, self.id, self.chance.choice(found).id)
 
@@ -143,7 +146,7 @@ class History:
 
     def ask(self) -> None:
         with self.shop.session() as session:
-            found = who_is_on_call([self.id], at=self.shop.now, session=session)
+            found = find_users_on_call([self.id], at=self.shop.now, session=session)
         self.answers[self.shop.now] = tuple(sorted(found[self.id]))
 
     def answers_later(self) -> dict[datetime, tuple[int, ...]]:

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from domain.access.actor import Actor, Means
-from domain.alerts.handling.status import StatusChange, change_status
-from domain.audit.events import Actor as Author
+from domain.access.actor import AccessMethod, Actor
+from domain.alerts.handling.status import StatusChange, change_alert_status
+from domain.audit.events import EventActor as Author
 from domain.audit.events import EventSource
 from domain.paging.escalations import manual_actions, pending
-from domain.paging.escalations.explanation import explain
+from domain.paging.escalations.explanation import explain_escalation
 from domain.projects.access import get_project
 from domain.projects.views import Viewer
 from models import Alert, PendingEscalation, User
@@ -29,7 +29,7 @@ def by_page(shop: Escalated, act: Callable[..., Any], alert_id: int, person: Per
     """Perform an action as a user of the web pages."""
     with shop.session() as session:
         source = EventSource(actor=Author(id=person.id, name=person.username))
-        actor = Actor(means=Means.PAGE, id=person.id, name=person.username, source=source)
+        actor = Actor(means=AccessMethod.PAGE, id=person.id, name=person.username, source=source)
         viewer = Viewer(user_id=person.id, today=shop.now.date())
         project = get_project("acme/shop", viewer, session=session)
         work = work_in(session, actor=actor, now=shop.now)
@@ -43,9 +43,11 @@ def escalate_due(shop: Escalated) -> int:
 
 
 def escalates_to(shop: Escalated, alert_id: int) -> str:
-    reading = policies.reading(shop.settings)
+    reading = policies.parser_settings(shop.settings)
     with shop.session() as session:
-        view = explain(shop.project_id, alert_id, session=session, now=shop.now, reading=reading)
+        view = explain_escalation(
+            shop.project_id, alert_id, session=session, now=shop.now, reading=reading
+        )
     return view.escalates_to
 
 
@@ -65,9 +67,9 @@ def alert(shop: Escalated) -> int:
 
 def test_the_next_step_runs_once_after_five_seconds(shop: Escalated, alert: int) -> None:
     assert escalates_to(shop, alert) == "@bob"
-    first = by_page(shop, pending.ask_to_escalate, alert, shop.alice)
+    first = by_page(shop, pending.request_escalation, alert, shop.alice)
     shop.pass_time(seconds=1)
-    again = by_page(shop, pending.ask_to_escalate, alert, shop.alice)  # This is a second tap.
+    again = by_page(shop, pending.request_escalation, alert, shop.alice)  # This is a second tap.
     assert again == first
     assert (first.by, escalate_due(shop)) == ("alice", 0)
     shop.pass_time(seconds=5)
@@ -80,7 +82,7 @@ def test_the_next_step_runs_once_after_five_seconds(shop: Escalated, alert: int)
 
 
 def test_a_pending_escalation_can_be_undone_by_another_user(shop: Escalated, alert: int) -> None:
-    by_page(shop, pending.ask_to_escalate, alert, shop.alice)
+    by_page(shop, pending.request_escalation, alert, shop.alice)
     assert by_page(shop, pending.undo_escalation, alert, shop.bob) is True
     assert by_page(shop, pending.undo_escalation, alert, shop.bob) is False
     shop.pass_time(seconds=6)
@@ -92,12 +94,12 @@ def test_a_pending_escalation_can_be_undone_by_another_user(shop: Escalated, ale
 def test_an_alert_that_is_acknowledged_during_the_wait_is_not_escalated(
     shop: Escalated, alert: int
 ) -> None:
-    by_page(shop, pending.ask_to_escalate, alert, shop.alice)
+    by_page(shop, pending.request_escalation, alert, shop.alice)
     with shop.session() as session:
         by = Author(id=shop.bob.id, name="bob")
         change = StatusChange(status="acknowledged", by=by)
         iid = session.get_one(Alert, alert).iid
-        change_status(shop.project_id, iid, change, session=session, now=shop.now)
+        change_alert_status(shop.project_id, iid, change, session=session, now=shop.now)
     shop.pass_time(seconds=6)
     assert escalate_due(shop) == 1
     shop.pass_time()
@@ -107,7 +109,7 @@ def test_an_alert_that_is_acknowledged_during_the_wait_is_not_escalated(
 
 
 def test_the_access_of_the_requesting_user_is_checked_again(shop: Escalated, alert: int) -> None:
-    by_page(shop, pending.ask_to_escalate, alert, shop.alice)
+    by_page(shop, pending.request_escalation, alert, shop.alice)
     with shop.session() as session:
         session.get_one(User, shop.alice.id).state = "blocked"
     shop.pass_time(seconds=6)
@@ -118,7 +120,7 @@ def test_the_access_of_the_requesting_user_is_checked_again(shop: Escalated, ale
 
 
 def test_the_api_escalates_immediately_and_ends_the_wait(shop: Escalated, alert: int) -> None:
-    by_page(shop, pending.ask_to_escalate, alert, shop.alice)
+    by_page(shop, pending.request_escalation, alert, shop.alice)
     by_page(shop, manual_actions.escalate_alert, alert, shop.bob)
     assert not is_pending(shop)
     shop.pass_time()
@@ -126,6 +128,6 @@ def test_the_api_escalates_immediately_and_ends_the_wait(shop: Escalated, alert:
 
 
 def test_a_clock_that_was_ahead_delays_nothing(shop: Escalated, alert: int) -> None:
-    by_page(shop, pending.ask_to_escalate, alert, shop.alice)
+    by_page(shop, pending.request_escalation, alert, shop.alice)
     shop.pass_time(seconds=-3600)
     assert escalate_due(shop) == 1

@@ -14,14 +14,14 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.core.errors import InvalidError
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.schedules import get_schedule
 from domain.reports import reading, rows
-from domain.reports.drafts import draft_of
-from domain.reports.reading import report_of
+from domain.reports.drafts import build_draft
+from domain.reports.reading import build_on_call_report
 from domain.reports.types import Report, ReportQuery
-from domain.reports.writing import as_markdown
+from domain.reports.writing import format_report
 from models import (
     Alert,
     AlertNote,
@@ -56,7 +56,7 @@ class History:
         with shop.session() as session:
             for person, place in zip(self.people, ZONES, strict=True):
                 session.get_one(User, person.id).time_zone = place
-            owner = Owner(project_id=shop.project_id)
+            owner = ContactOwner(project_id=shop.project_id)
             channel = Contact(
                 project_id=owner.project_id,
                 type="email",
@@ -428,12 +428,16 @@ def test_all_numbers_of_random_histories_are_exact(shop: Escalated) -> None:
             begin = history.begin + start * DAY
             within = Period(begin, begin + days * DAY)
             with shop.session() as session:
-                report = report_of(shop.work(session), shop.project_view(session), within, place)
+                report = build_on_call_report(
+                    shop.work(session), shop.project_view(session), within, place
+                )
             Recount(shop, within, {shop.project_id}).check(report)
             assert report.totals.pages
         whole = Period(history.begin, history.begin + 7 * DAY)
         with shop.session() as session:
-            of_group = report_of(shop.work(session), shop.group_view(session), whole, place)
+            of_group = build_on_call_report(
+                shop.work(session), shop.group_view(session), whole, place
+            )
         Recount(shop, whole, {row.id for row in shop.rows(Project)}).check(of_group)
 
 
@@ -455,7 +459,7 @@ def test_a_page_keeps_its_route_and_reason_after_the_alert_opens_again(
     shop.pass_time()
     within = Period(shop.now - HOUR, shop.now + MINUTE)
     with shop.session() as session:
-        report = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+        report = build_on_call_report(shop.work(session), shop.project_view(session), within, "UTC")
     told = [(p.user, p.escalation_policy, p.route, p.step, p.answer.kind) for p in report.pages]
     assert told == [
         ("alice", "Night", "Critical", 1, "acknowledged"),
@@ -470,26 +474,28 @@ def test_a_page_keeps_its_route_and_reason_after_the_alert_opens_again(
         with pytest.raises(InvalidError, match="at most 90 days ago"):
             early.within(shop.now)
         session.execute(text("UPDATE escalation_pages SET project_id = NULL"))
-        before = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+        before = build_on_call_report(shop.work(session), shop.project_view(session), within, "UTC")
     assert before == report
 
 
 def test_a_long_report_lists_the_last_pages_but_counts_and_exports_all(
     shop: Escalated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_PAGES", 3)
-    monkeypatch.setattr(rows, "SLICE", 2)
+    monkeypatch.setattr(reading, "MAX_LISTED_PAGES", 3)
+    monkeypatch.setattr(rows, "BATCH_SIZE", 2)
     history, number = History(shop, 0), shop.schedule("Primary", shop.alice)
     within = Period(history.begin, history.begin + 7 * DAY)
     pages = Recount(shop, within, {shop.project_id}).pages
     with shop.session() as session:
         work, project = shop.work(session), shop.project_view(session)
-        report = report_of(work, project, within, "UTC")
-        draft = draft_of(work, project, get_schedule(work, project, number), within)
+        report = build_on_call_report(work, project, within, "UTC")
+        draft = build_draft(work, project, get_schedule(work, project, number), within)
     with Session(shop.engine) as session:
-        told = [each.at for each in reading.all_pages(shop.work(session), project, within)]
+        told = [each.at for each in reading.read_all_pages(shop.work(session), project, within)]
     assert told == [page.at for page in pages]
     assert [each.at for each in report.pages] == told[-3:]
     assert (report.totals.pages, report.earlier_pages) == (len(told), len(told) - 3)
     assert f"pages: {len(told)}, not yet answered: {report.totals.unanswered}" in draft
-    assert "".join(as_markdown(report)).count(f"{len(told) - 3} earlier pages are not listed") == 1
+    assert (
+        "".join(format_report(report)).count(f"{len(told) - 3} earlier pages are not listed") == 1
+    )

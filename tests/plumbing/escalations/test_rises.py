@@ -6,9 +6,9 @@ import pytest
 
 from domain.paging.escalations import manual_actions
 from domain.paging.escalations.actions import change_policy
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import AlertSnooze, PolicyChange
-from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
 from models import Alert
 from tests.plumbing.escalations.test_handling import do, set_timeout, status, user_actions
@@ -103,7 +103,7 @@ def test_the_order_of_changes_matters_and_not_the_time_of_processing(shop: Escal
     ]
     assert shop.paged(rose) == shop.paged(snoozed) == []
     assert shop.paged(fell_behind) == [("bob", 1, 0)]
-    assert shop.explained(snoozed).state is State.SNOOZED
+    assert shop.explained(snoozed).state is EscalationState.SNOOZED
 
 
 def test_renewing_an_acknowledgement_covers_the_current_severity(shop: Escalated) -> None:
@@ -119,7 +119,7 @@ def test_the_policy_for_critical_alerts_decides(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", is_default=False)
     shop.route(night, "Urgent", severities=["critical"])
     alert = acknowledged(shop)
-    assert shop.explained(alert).state is State.NO_POLICY
+    assert shop.explained(alert).state is EscalationState.NO_POLICY
     become(shop, alert, CRITICAL)
     assert shop.paged(alert) == [("bob", 1, 0)]
     assert shop.explained(alert).policy == "Night"
@@ -133,7 +133,7 @@ def test_a_silence_delays_the_page_and_the_user_is_notified_first_afterwards(
     silence = shop.silence('title=~".+"', hours=1)
     become(shop, alert, CRITICAL)
     assert status(shop, alert) == "triggered"
-    assert shop.explained(alert).state is State.HELD
+    assert shop.explained(alert).state is EscalationState.HELD
     shop.end_silence(silence)
     shop.pass_time(minutes=1)
     assert shop.paged(alert)[1:] == [("bob", 1, 0)]
@@ -158,7 +158,7 @@ def test_a_critical_alert_that_continues_a_less_severe_one_is_not_held_back(
 ) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
-        store_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
+        store_flap_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
     former = shop.alert(severity=severity, fingerprint=b"disk")
     shop.follow()
     shop.act(former, "acknowledged", by=shop.bob)

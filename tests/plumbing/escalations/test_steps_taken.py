@@ -13,9 +13,9 @@ from domain.access.roles import Role
 from domain.core.errors import ConflictError
 from domain.paging.escalations import types
 from domain.paging.escalations.actions import change_policy, delete_policy
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import (
     Alert,
     Contact,
@@ -306,8 +306,8 @@ def test_a_deleted_alert_pages_no_user(shop: Escalated) -> None:
 
 @pytest.mark.long
 def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox) -> None:
-    owner = Owner(project_id=shop.project_id)
-    channel = shop.contact(owner, email_address("room@chat.example"), label="ops")
+    owner = ContactOwner(project_id=shop.project_id)
+    channel = shop.contact(owner, parse_email_address("room@chat.example"), label="ops")
     shop.policy("0s channel:ops user:alice", "5m channel:ops")
     alert = shop.alert()
     shop.pass_time()
@@ -324,7 +324,7 @@ def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox
 def test_quiet_hours_of_a_user_do_not_delay_others(shop: Escalated, mailbox: Mailbox) -> None:
     night = QuietHours(time_zone="UTC", starts=0, ends=23 * 60 + 59, lets_critical_through=True)
     with shop.session() as session:
-        change_preferences(
+        store_preferences(
             shop.alice.id, PagingPreferences(quiet_hours=night), session=session, now=shop.now
         )
     shop.policy("0s user:alice", "5m user:bob")
@@ -345,7 +345,7 @@ def test_a_delayed_page_is_sent_when_its_alert_becomes_critical(
         time_zone="UTC", starts=0, ends=1439, lets_critical_through=lets_critical_through
     )
     with shop.session() as session:
-        change_preferences(
+        store_preferences(
             shop.alice.id, PagingPreferences(quiet_hours=night), session=session, now=shop.now
         )
     shop.policy("0s user:alice")

@@ -7,8 +7,8 @@ import pytest
 from domain.incidents.timelines.actions import list_alert_timeline
 from domain.incidents.timelines.types import ItemKind, TimelineItem, TimelineQuery
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contacts import ContactOwner
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.receiver import running_telephone
@@ -41,10 +41,10 @@ def test_a_page_that_a_contact_rejects_is_shown_as_failed(shop: Escalated) -> No
     dave = shop.person("dave", has_contact=False)
     shop.policy("0s user:dave", "20m user:bob")
     with running_telephone() as telephone:
-        address = Address(
+        address = ContactAddress(
             type=APPRISE, clear=telephone.contact_url, shown="ntfy://…", lane="ntfy here"
         )
-        shop.contact(Owner(user_id=dave.id), address, label="Roof")
+        shop.contact(ContactOwner(user_id=dave.id), address, label="Roof")
         telephone.answer = lambda _request: (503, {})
         alert = shop.alert()
         shop.follow()

@@ -5,11 +5,11 @@ from time import sleep
 
 import pytest
 
-from domain.alerts.formats.base import Reading
-from domain.paging.escalations.dry_run import dry_run, period
-from domain.paging.escalations.round_robin import lock_turns
+from domain.alerts.formats.base import ParserSettings
+from domain.paging.escalations.dry_run import build_dry_run_period, simulate_pages
+from domain.paging.escalations.round_robin import lock_round_robin_turns
 from domain.paging.escalations.steps import Target
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 
@@ -55,7 +55,7 @@ def test_concurrent_workers_do_not_choose_the_same_target(three: Escalated) -> N
 
     def take() -> None:
         with three.session() as session:
-            turns = lock_turns({policy.id: policy.plan}, session=session)
+            turns = lock_round_robin_turns({policy.id: policy.plan}, session=session)
             target = turns.order(policy.id, 1, step)[0]
             sleep(0.1)
             turns.take(policy.id, 1, target)
@@ -76,7 +76,7 @@ def test_an_unreachable_target_is_skipped_with_an_explanation(shop: Escalated) -
     quiet = QuietHours(time_zone="UTC", starts=0, ends=23 * 60, lets_critical_through=False)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+        store_preferences(shop.alice.id, wanted, session=session, now=shop.now)
     shop.policy("0s round-robin user:alice schedule:nobody user:bob")
     alert = shop.alert()
     shop.pass_time()
@@ -132,7 +132,7 @@ def test_a_dry_run_uses_round_robin(three: Escalated) -> None:
         three.alert()
     three.pass_time(minutes=1)
     with three.session() as session:
-        asked = period(None, None, now=three.now)
-        reading = three.work(session).policy(Reading)
-        found = dry_run(three.project_view(session), asked, session=session, reading=reading)
+        asked = build_dry_run_period(None, None, now=three.now)
+        reading = three.work(session).policy(ParserSettings)
+        found = simulate_pages(three.project_view(session), asked, session=session, reading=reading)
     assert [alert.pages[0].user for alert in found.alerts] == ["carol", "bob", "alice"]

@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from domain.access.roles import Role
-from domain.housekeeping.clock_corrections import bring_back, times_ahead
+from domain.housekeeping.clock_corrections import correct_future_times, count_future_times
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.paging import NewPage
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.projects.creation import archive, create_group, unarchive
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
+from domain.projects.creation import archive, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -69,7 +69,7 @@ def waits_for_quiet_hours(shop: Escalated, alert: int) -> None:
     quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=20 * 60 + 10)
     with shop.session() as session:
         preferences = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
+        store_preferences(shop.alice.id, preferences, session=session, now=shop.now)
     shop.page([alert], shop.alice)
     shop.run_for(2)
 
@@ -195,7 +195,7 @@ def test_a_held_message_is_sent_once_when_the_hold_ends(
         archive_project(shop)
         look_for(shop, minutes=14)
         with shop.session() as session:
-            unarchive(shop.project_id, session=session)
+            unarchive_project(shop.project_id, session=session)
     assert new_recipients(mailbox) == []
     look_for(shop, minutes=3)
     assert new_recipients(mailbox) == ["alice"]
@@ -218,7 +218,7 @@ def test_a_held_message_waits_for_quiet_hours_that_have_started(
     quiet = QuietHours(time_zone="UTC", starts=20 * 60 + 30, ends=22 * 60)
     with shop.session() as session:
         preferences = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
+        store_preferences(shop.alice.id, preferences, session=session, now=shop.now)
     look_for(shop, minutes=115, step=300)
     assert new_recipients(mailbox) == []
     assert "has quiet hours" in reasons(shop, alert)[-1]
@@ -241,12 +241,12 @@ def test_a_page_held_by_a_clock_ahead_is_checked_in_time(
     with shop.session() as session:
         session.execute(delete(Silence))
         session.get_one(Project, shop.project_id).archived_at = None
-        assert times_ahead(session=session, now=shop.now)["pages.due_at"] == 1
-        bring_back(session=session, now=shop.now)
+        assert count_future_times(session=session, now=shop.now)["pages.due_at"] == 1
+        correct_future_times(session=session, now=shop.now)
     look_for(shop, minutes=1, step=5)
     assert new_recipients(mailbox) == ["alice"]
     with shop.session() as session:
-        assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
+        assert "pages.due_at" not in count_future_times(session=session, now=shop.now)
 
 
 @pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
@@ -257,7 +257,7 @@ def test_a_held_page_is_not_corrected_as_a_wrong_clock(shop: Escalated, meanwhil
     for minutes in (1, 5, 30):
         look_for(shop, minutes=minutes, step=60)
         with shop.session() as session:
-            assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
+            assert "pages.due_at" not in count_future_times(session=session, now=shop.now)
 
 
 def test_a_hold_stored_by_an_earlier_release_does_not_stop_messages(
@@ -362,7 +362,7 @@ def test_a_manual_page_is_sent_after_the_project_is_unarchived(
     archive_project(shop)
     look_for(shop, minutes=12)
     with shop.session() as session:
-        unarchive(shop.project_id, session=session)
+        unarchive_project(shop.project_id, session=session)
     look_for(shop, minutes=15)
     assert new_recipients(mailbox) == ["alice", "second"]
 
@@ -373,8 +373,8 @@ def test_a_group_s_channel_gets_no_pages_of_a_project_that_left_the_group(
     with shop.session() as session:
         create_group("other", reserved=frozenset(), session=session, now=shop.now)
         group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
-    address = email_address("room@chat.example")
-    room = shop.contact(Owner(group_id=group_id), address, label="ops")
+    address = parse_email_address("room@chat.example")
+    room = shop.contact(ContactOwner(group_id=group_id), address, label="ops")
     alert = shop.alert(severity=1)
     page = NewPage(key="1", project_id=shop.project_id, alert_id=alert, channel_id=room.id)
     shop.queue([page])

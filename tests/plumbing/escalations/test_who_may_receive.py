@@ -25,16 +25,16 @@ from sqlalchemy import delete, select, update
 
 from domain.access.roles import Role
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
-from domain.paging.escalations.manual_actions import page_person, snooze_alert
+from domain.paging.escalations.manual_actions import page_user, snooze_alert
 from domain.paging.escalations.types import AlertPageBody, AlertSnooze
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.on_call.change_actions import create_override
 from domain.paging.on_call.types import NewOverride
-from domain.projects.creation import archive, create_group, unarchive
+from domain.projects.creation import archive, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -129,7 +129,7 @@ class Sending(RuleBasedStateMachine):
             session.execute(update(User).values(state="active"))
             values = {"next_try_at": None, "claimed_until": None, "failing_since": None}
             session.execute(update(Contact).values(**values, tries=0))
-            unarchive(shop.project_id, session=session)
+            unarchive_project(shop.project_id, session=session)
             with suppress(InvalidError):
                 transfer_project(shop.project_id, "acme", session=session, now=shop.now)
         for name in self.model.members:
@@ -178,7 +178,7 @@ class Sending(RuleBasedStateMachine):
         person = {"alice": self.shop.alice, "bob": self.shop.bob}[name]
         wanted = PagingPreferences(quiet_hours=QuietHours(time_zone="UTC", starts=begin, ends=end))
         with self.shop.session() as session:
-            change_preferences(person.id, wanted, session=session, now=self.shop.now)
+            store_preferences(person.id, wanted, session=session, now=self.shop.now)
         self.model.quiet[name] = begin, end
 
     # Events
@@ -250,7 +250,7 @@ class Sending(RuleBasedStateMachine):
         refusals = (InvalidError, ConflictError, ForbiddenError)
         with suppress(*refusals), shop.session() as session:
             iid = session.get_one(Alert, self.ids[number]).iid
-            page_person(
+            page_user(
                 shop.work(session), shop.project_view(session), iid, AlertPageBody(user="bob")
             )
             self.model.alerts[number].asked.add("bob")
@@ -304,7 +304,7 @@ class Sending(RuleBasedStateMachine):
     def archive_or_unarchive(self) -> None:
         with self.shop.session() as session:
             if self.model.is_archived:
-                unarchive(self.shop.project_id, session=session)
+                unarchive_project(self.shop.project_id, session=session)
             else:
                 archive(self.shop.project_id, session=session, now=self.shop.now)
         self.model.is_archived = not self.model.is_archived
@@ -465,7 +465,9 @@ def a_shop(given: Settings) -> Iterator[Watching]:
         with shop.session() as session:
             create_group("other", reserved=frozenset(), session=session, now=shop.now)
             group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
-        shop.contact(Owner(group_id=group_id), email_address("room@chat.example"), label="ops")
+        shop.contact(
+            ContactOwner(group_id=group_id), parse_email_address("room@chat.example"), label="ops"
+        )
         shop.email_contact(shop.alice.id, "second@pager.example")
         yield shop
         shop.close()

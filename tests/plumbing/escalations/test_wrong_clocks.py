@@ -5,9 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from domain.housekeeping.clock_corrections import bring_back, correction_remark, times_ahead
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.paging.silences.flapping import store_settings
+from domain.housekeeping.clock_corrections import (
+    correct_future_times,
+    count_future_times,
+    describe_recent_correction,
+)
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
+from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
 from models import Alert, Application, BackchannelSession, Contact, Escalation, Page, PageRecipient
 from tests.support.mail.mail_server import Mailbox
@@ -23,7 +27,7 @@ def correct_times(shop: Escalated) -> None:
 
 def ahead(shop: Escalated) -> dict[str, int]:
     with shop.session() as session:
-        return dict(times_ahead(session=session, now=shop.now))
+        return dict(count_future_times(session=session, now=shop.now))
 
 
 @pytest.mark.long
@@ -41,10 +45,12 @@ def test_pages_queued_by_a_clock_ahead_are_sent_after_the_correction(
     assert len(mailbox.messages) == 1
     assert ahead(shop) == {}
     with shop.session() as session:
-        said = correction_remark(session=session, now=shop.now)
+        said = describe_recent_correction(session=session, now=shop.now)
         assert said is not None
         assert "until 2026-03-01 20:00 UTC" in said
-        assert correction_remark(session=session, now=shop.now + timedelta(hours=2)) is None
+        assert (
+            describe_recent_correction(session=session, now=shop.now + timedelta(hours=2)) is None
+        )
 
 
 @pytest.mark.long
@@ -107,7 +113,7 @@ def test_an_alert_opened_by_a_clock_ahead_is_not_held_until_that_time(shop: Esca
     shop.policy("0s user:alice")
     with shop.session() as session:
         wanted = FlapSettings(reopen_minutes=10)
-        store_settings(shop.project_id, wanted, session=session)
+        store_flap_settings(shop.project_id, wanted, session=session)
     shop.wait(hours=1)
     former = shop.alert(fingerprint=b"disk")
     shop.pass_time()
@@ -151,7 +157,7 @@ def test_an_alert_is_not_held_for_a_predecessor_ended_by_a_clock_ahead(
 ) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
-        store_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
+        store_flap_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
     shop.wait(hours=3)
     former = shop.alert(fingerprint=b"disk")
     shop.follow()
@@ -215,7 +221,7 @@ def test_quiet_hours_still_delay_pages(shop: Escalated, mailbox: Mailbox) -> Non
     quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=23 * 60, lets_critical_through=True)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+        store_preferences(shop.alice.id, wanted, session=session, now=shop.now)
     shop.wait(hours=1)
     shop.page([shop.alert("Backup old", severity=4)], shop.alice)
     shop.wait(hours=-1)
@@ -239,7 +245,7 @@ def test_times_of_a_correct_clock_are_not_changed(shop: Escalated) -> None:
         shop.pass_time(minutes=4)
         before = [[vars(row) for row in shop.rows(table)] for table in tables]
         with shop.session() as session:
-            assert bring_back(session=session, now=shop.now) == {}
+            assert correct_future_times(session=session, now=shop.now) == {}
         after = [[vars(row) for row in shop.rows(table)] for table in tables]
         for old, new in zip(before, after, strict=True):
             assert [{**row, "_sa_instance_state": 0} for row in old] == [

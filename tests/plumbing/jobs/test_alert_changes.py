@@ -11,25 +11,25 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import (
-    Change,
     ChangeKind,
     Follower,
-    Turns,
-    finish,
-    follow,
-    take_changes,
-    unfollow,
+    ProjectRoundRobin,
+    QueuedChange,
+    add_follower,
+    delete_handled_changes,
+    lock_due_changes,
+    remove_follower,
 )
-from domain.alerts.handling.status import StatusChange, change_status
-from domain.audit.events import Actor
+from domain.alerts.handling.status import StatusChange, change_alert_status
+from domain.audit.events import EventActor
 from models import AlertChange
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.commands import operate
-from web.database.engine import engine_of
+from web.database.engine import use_engine
 from web.extensions import db
-from web.jobs.alert_changes import AlertChanges, Handler
+from web.jobs.alert_changes import AlertChanges, ChangeHandler
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -61,7 +61,7 @@ class Project:
     def follow(self, *followers: Follower) -> None:
         with self.app.app_context():
             for follower in followers:
-                follow(self.id, follower, session=db.session())
+                add_follower(self.id, follower, session=db.session())
             db.session.commit()
 
     def send(self, body: bytes, kind: str = "prometheus") -> None:
@@ -74,19 +74,19 @@ class Project:
         assert answer.status_code == 200, answer.text
 
     def set_status(self, iid: int, status: str) -> None:
-        change = StatusChange(status=status, by=Actor(id=self.user_id, name="alice"))
+        change = StatusChange(status=status, by=EventActor(id=self.user_id, name="alice"))
         with self.app.app_context():
-            change_status(self.id, iid, change, session=db.session(), now=self.now)
+            change_alert_status(self.id, iid, change, session=db.session(), now=self.now)
             db.session.commit()
 
-    def handle(self, changes: Sequence[Change], **_others: Any) -> None:
+    def handle(self, changes: Sequence[QueuedChange], **_others: Any) -> None:
         for change in changes:
             if change.alert_id in self.broken:
                 raise LookupError(change.alert_id)
         self.handled += [(change.kind.value, change.alert_id) for change in changes]
 
     def run(self) -> None:
-        handlers: dict[Follower, Handler] = {Follower.INCIDENTS: self.handle}
+        handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: self.handle}
         with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
             loop.run_due()
 
@@ -106,7 +106,7 @@ def test_no_changes_are_stored_for_a_project_without_followers(project: Project)
 
     project.follow(Follower.INCIDENTS)
     with project.app.app_context():
-        unfollow(project.id, Follower.INCIDENTS, session=db.session())
+        remove_follower(project.id, Follower.INCIDENTS, session=db.session())
         db.session.commit()
     project.send(webhook(item("b")))
     assert project.waiting() == 0
@@ -135,7 +135,7 @@ def test_each_change_is_handled_once_and_in_order(project: Project) -> None:
 @pytest.mark.long
 def test_changes_are_batched_after_a_transaction_that_was_not_full(project: Project) -> None:
     project.follow(Follower.INCIDENTS)
-    handlers: dict[Follower, Handler] = {Follower.INCIDENTS: project.handle}
+    handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: project.handle}
     project.send(webhook(item("a")))
     with AlertChanges(project.settings, clock=lambda: NOON, handlers=handlers) as loop:
         assert loop.look() == 1
@@ -218,17 +218,23 @@ def test_two_workers_do_not_handle_changes_of_the_same_alert(project: Project) -
     project.send(webhook(item("a"), item("b")))
     project.set_status(1, "acknowledged")
     with (
-        engine_of(project.settings) as engine,
+        use_engine(project.settings) as engine,
         Session(engine) as one,
         Session(engine) as other,
     ):
-        (taken,) = take_changes(Follower.INCIDENTS, turns=Turns(), session=one, now=NOON, limit=1)
-        (left,) = take_changes(Follower.INCIDENTS, turns=Turns(), session=other, now=NOON, limit=9)
+        (taken,) = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=one, now=NOON, limit=1
+        )
+        (left,) = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=other, now=NOON, limit=9
+        )
         assert taken.alert_id != left.alert_id
-        finish([taken], session=one)
+        delete_handled_changes([taken], session=one)
         one.commit()
         other.rollback()
-        later = take_changes(Follower.INCIDENTS, turns=Turns(), session=other, now=NOON, limit=9)
+        later = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=other, now=NOON, limit=9
+        )
         assert {each.kind for each in later} == {ChangeKind.ACKNOWLEDGED, ChangeKind.OPENED}
 
 
@@ -239,10 +245,10 @@ class Storms(Escalated):
         """Handle all changes, and return the kind and alert of each change in order."""
         handled: list[tuple[str, int]] = []
 
-        def handle(changes: Sequence[Change], **_others: Any) -> None:
+        def handle(changes: Sequence[QueuedChange], **_others: Any) -> None:
             handled.extend((each.kind.value, each.alert_id) for each in changes)
 
-        handlers: dict[Follower, Handler] = {Follower.INCIDENTS: handle}
+        handlers: dict[Follower, ChangeHandler] = {Follower.INCIDENTS: handle}
         with AlertChanges(self.settings, clock=lambda: self.now, handlers=handlers) as loop:
             loop.run_due()
         return handled
@@ -251,7 +257,7 @@ class Storms(Escalated):
         """Create a project whose alerts are followed, and return its id."""
         project_id = self.project(path)
         with self.session() as session:
-            follow(project_id, Follower.INCIDENTS, session=session)
+            add_follower(project_id, Follower.INCIDENTS, session=session)
         return project_id
 
 

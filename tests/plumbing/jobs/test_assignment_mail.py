@@ -12,7 +12,7 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.mail import queue_assignments, send_mail
+from web.jobs.mail import queue_assignment_notices, send_mail
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.both_databases
@@ -32,7 +32,7 @@ def assign(project: IncidentProject, iid: int, username: str, *, token: str = ""
 
 def queued_messages(project: IncidentProject) -> list[tuple[str, str, str]]:
     """Queue the messages of assignments, and return all queued messages."""
-    queue_assignments(project.settings, clock=lambda: project.now)
+    queue_assignment_notices(project.settings, clock=lambda: project.now)
     with project.app.app_context():
         rows = [
             (row.recipient, row.subject, row.text)

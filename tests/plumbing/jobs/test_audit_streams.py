@@ -13,12 +13,12 @@ from domain.audit.events import EventKind
 from domain.audit.log import get_event
 from domain.core.errors import ConflictError, InvalidError
 from domain.delivery.audit_streams.streams import (
-    AUDIT_STREAMS,
-    MOST_STREAMS,
-    drop_old_entries,
-    remove_orphans,
+    AUDIT_STREAM_KIND,
+    MAX_STREAMS,
+    delete_orphaned_events,
+    drop_old_events,
 )
-from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
@@ -178,10 +178,10 @@ def test_only_one_of_two_simultaneous_workers_gets_a_claim(
 
     def claimed() -> int:
         with streams.session() as session:
-            return len(AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now))
+            return len(AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now))
 
     with ThreadPoolExecutor(1) as other, streams.session() as session:
-        assert len(AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)) == 1
+        assert len(AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)) == 1
         later = other.submit(claimed)
         assert not wait([later], timeout=1).done
         session.commit()
@@ -209,9 +209,9 @@ def test_a_crash_before_the_delivery_is_recorded_resends_the_event_with_its_id(
     streams.write(2)
     # State after a worker was killed between the response and the record of the delivery.
     with streams.session() as session:
-        (claim,) = AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)
+        (claim,) = AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)
     with streams.session() as session:
-        delivery = AUDIT_STREAMS.next_delivery(
+        delivery = AUDIT_STREAM_KIND.next_delivery(
             claim, session=session, keyring=streams.keyring, now=streams.now
         )
     assert delivery is not None
@@ -227,15 +227,15 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
     stream = streams.create(receiver.url).destination
     streams.write()
     with streams.session() as session:
-        (lost,) = AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)
+        (lost,) = AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)
     streams.wait(seconds=30)
     streams.deliver()
     with streams.session() as session:
         assert (
-            AUDIT_STREAMS.record_failure(
+            AUDIT_STREAM_KIND.record_failure(
                 lost,
                 None,
-                Attempt(problem="it was slow"),
+                DeliveryAttempt(problem="it was slow"),
                 RetryPolicy(share=0, patience=timedelta(days=5)),
                 session=session,
                 now=streams.now,
@@ -243,7 +243,7 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
             is None
         )
         assert (
-            AUDIT_STREAMS.next_delivery(
+            AUDIT_STREAM_KIND.next_delivery(
                 lost, session=session, keyring=streams.keyring, now=streams.now
             )
             is None
@@ -257,7 +257,7 @@ def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver:
 
     def rotate(stream_id: int, *, hours: float) -> str:
         with streams.session() as session:
-            return AUDIT_STREAMS.rotate_secret(
+            return AUDIT_STREAM_KIND.rotate_secret(
                 stream_id,
                 previous_until=streams.now + timedelta(hours=hours),
                 session=session,
@@ -295,13 +295,13 @@ def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver:
 def test_a_resumed_destination_gets_its_backlog(streams: Streams, receiver: Receiver) -> None:
     stream = streams.create(receiver.url).destination
     with streams.session() as session:
-        AUDIT_STREAMS.pause(stream.id, session=session, now=streams.now)
+        AUDIT_STREAM_KIND.pause(stream.id, session=session, now=streams.now)
     written = streams.write(2)
     assert streams.deliver() == 0
     state = streams.state(stream)
     assert (state.state, state.backlog) == (DestinationState.PAUSED, 2)
     with streams.session() as session:
-        AUDIT_STREAMS.resume(stream.id, session=session)
+        AUDIT_STREAM_KIND.resume(stream.id, session=session)
     streams.deliver()
     assert receiver.subjects == written
 
@@ -312,7 +312,7 @@ def test_a_new_url_gets_the_backlog(streams: Streams, receiver: Receiver) -> Non
     streams.deliver()
     assert streams.state(stream).last_error == "the connection was refused"
     with streams.session() as session:
-        AUDIT_STREAMS.change(
+        AUDIT_STREAM_KIND.change(
             stream.id,
             DestinationDetails(url=receiver.url),
             session=session,
@@ -331,15 +331,15 @@ def test_the_backlog_of_a_removed_destination_is_deleted(
     written = streams.write(3)
     streams.deliver()
     with streams.session() as session:
-        AUDIT_STREAMS.remove(removed.id, session=session)
+        AUDIT_STREAM_KIND.remove(removed.id, session=session)
     newer = streams.create(receiver.url.replace("/events", "/newer")).destination
     # The id is not reused, so the new destination gets no events of the removed one.
     assert newer.id > removed.id
     assert streams.deliver() == 0
     assert receiver.subjects == written
     with streams.session() as session:
-        assert remove_orphans(session=session, between=session.flush) == 3
-        assert remove_orphans(session=session, between=session.flush) == 0
+        assert delete_orphaned_events(session=session, between=session.flush) == 3
+        assert delete_orphaned_events(session=session, between=session.flush) == 0
 
 
 @pytest.mark.long
@@ -363,7 +363,7 @@ def test_a_backlog_is_limited_by_age_and_size_and_counts_dropped_entries(streams
 
     def drop(**limits: int) -> int:
         with streams.session() as session:
-            return drop_old_entries(
+            return drop_old_events(
                 session=session,
                 before=streams.now - timedelta(days=14),
                 now=streams.now,
@@ -406,7 +406,7 @@ def test_a_secret_that_cannot_be_decrypted_is_reported(
 
 
 def test_the_number_of_destinations_is_limited(streams: Streams) -> None:
-    for _ in range(MOST_STREAMS):
+    for _ in range(MAX_STREAMS):
         streams.create(DOWN)
     with pytest.raises(ConflictError, match="Delete a destination first"):
         streams.create(DOWN)

@@ -10,8 +10,8 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.core.clock import system_clock
-from domain.git.storage import repository_path
-from domain.housekeeping.deletion import remove_deleted
+from domain.git.storage import get_repository_path
+from domain.housekeeping.deletion import remove_deleted_namespaces
 from domain.projects.deletion import delete_project
 from models import (
     Alert,
@@ -33,7 +33,7 @@ from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.retention import remove_from_database
+from web.jobs.retention import remove_deleted_data
 from web.services import settings
 
 ALERTS, OTHERS = 350, 20
@@ -125,10 +125,10 @@ def test_all_data_of_a_deleted_project_is_removed_and_other_projects_stay(sessio
     before = rows_of(site, session=session)
     project = delete_shop(session)
     project_id, own = project.id, settings()
-    folder = repository_path(Path(own.repositories_path), project_id, project.created_at)
+    folder = get_repository_path(Path(own.repositories_path), project_id, project.created_at)
     folder.mkdir(parents=True)
     session.rollback()
-    assert remove_from_database(own) == {"projects": 1, "groups": 0}
+    assert remove_deleted_data(own) == {"projects": 1, "groups": 0}
     assert rows_of(project_id, session=session) == {}
     assert rows_of(site, session=session) == before
     for table in (ReleaseLink, RegistryManifest, RegistryTag, AlertNote):
@@ -158,12 +158,12 @@ def test_audit_events_of_a_deleted_project_stay_and_its_id_is_not_reused(
     session.rollback()
     # The newest project is kept until there is a newer one, because SQLite would reuse its id.
     for _ in range(2):
-        remove_from_database(settings())
+        remove_deleted_data(settings())
         operate(app, "projects", "create", path)
         operate(app, "projects", "delete", path, "--yes")
         session.execute(delete(RegistryRemoval))
         session.commit()
-    remove_from_database(settings())
+    remove_deleted_data(settings())
     operate(app, "projects", "create", path)
     later = get_namespace(path, session=session).project_id or 0
     assert later > project_id
@@ -187,7 +187,9 @@ def test_a_deletion_resumes_after_a_worker_was_killed_at_any_point(
                 raise KilledError
 
         try:
-            remove_deleted(remove_files=lambda *_: None, session=session, between=between, now=NOW)
+            remove_deleted_namespaces(
+                remove_files=lambda *_: None, session=session, between=between, now=NOW
+            )
             break
         except KilledError:
             session.rollback()
@@ -212,6 +214,8 @@ def test_a_slice_is_small(session: Session) -> None:
         sizes.append(last - now_left)
         last = now_left
 
-    remove_deleted(remove_files=lambda *_: None, session=session, between=between, now=NOW)
+    remove_deleted_namespaces(
+        remove_files=lambda *_: None, session=session, between=between, now=NOW
+    )
     assert sum(sizes) == 2 * ALERTS + 1
     assert max(sizes) <= 100

@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 
 from domain.core.hosts import HostReport, record_host_report
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import without_links
+from domain.delivery.mail.outbox import redact_secret_links
 from domain.delivery.outgoing.destinations import ENCRYPTED_URL
-from domain.housekeeping.rekeying import reencrypt, rotation
+from domain.housekeeping.rekeying import get_secret_key_rotation, reencrypt_all
 from models import Host, Mail, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox, write
 from tests.support.service.receiver import Receiver
-from web.jobs.retention import encrypt_stored
+from web.jobs.retention import encrypt_stored_secrets
 
 _SECRET = "gbe-" + "s" * 40
 _LINK = f"http://gatebell.example/users/password/{_SECRET}"
@@ -61,7 +61,7 @@ def report_host(outbox: Outbox, revision: str) -> None:
 
 
 def encrypt(outbox: Outbox) -> None:
-    encrypt_stored(outbox.settings, clock=lambda: outbox.now)
+    encrypt_stored_secrets(outbox.settings, clock=lambda: outbox.now)
 
 
 @pytest.mark.both_databases
@@ -73,7 +73,7 @@ def test_a_message_is_encrypted_while_it_waits_and_loses_its_link_when_sent(outb
     outbox.send()
     (message,) = outbox.mailbox.messages
     assert _LINK in message.get_content()
-    assert stored_text(outbox) == without_links(_TEXT)
+    assert stored_text(outbox) == redact_secret_links(_TEXT)
     assert _SECRET not in stored_text(outbox)
     assert "Choose a password" in stored_text(outbox)
 
@@ -133,7 +133,7 @@ def test_links_are_removed_from_sent_messages_of_the_previous_release(outbox: Ou
     queue_as_before(outbox, tries=1, is_waiting=False)
     encrypt(outbox)
     assert _SECRET not in stored_rows(outbox)
-    assert stored_text(outbox) == without_links(_TEXT)
+    assert stored_text(outbox) == redact_secret_links(_TEXT)
     outbox.send()
     assert outbox.mailbox.messages == []
 
@@ -142,12 +142,14 @@ def test_messages_are_encrypted_under_a_new_key(outbox: Outbox) -> None:
     write(outbox, text=_TEXT)
     both = Keyring("the key of tomorrow, which is long", outbox.settings.secret_key)
     with Session(outbox.engine) as session, session.begin():
-        before = rotation(both, session=session, now=outbox.now).encrypted["messages"]
-        done = reencrypt(both, session=session)["messages"]
-        after = rotation(both, session=session, now=outbox.now).encrypted["messages"]
+        before = get_secret_key_rotation(both, session=session, now=outbox.now).encrypted[
+            "messages"
+        ]
+        done = reencrypt_all(both, session=session)["messages"]
+        after = get_secret_key_rotation(both, session=session, now=outbox.now).encrypted["messages"]
         ciphertext = session.scalars(select(Mail.text_ciphertext)).one() or ""
     assert (before, done, after) == (1, 1, 0)
-    assert both.is_of_newest_key(ciphertext)
+    assert both.is_encrypted_with_newest_key(ciphertext)
     assert both.decrypt(ciphertext) == _TEXT
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from app import create_app
 from blueprints.heartbeats import receiving
-from domain.alerts.handling.status import StatusChange, change_status
+from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.projects.deletion import delete_project
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
 from tests.support.accounts.namespaces import get_namespace
@@ -22,7 +22,7 @@ from tests.support.service.live import close_app
 from web.extensions import db
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.heartbeats import run_due
-from web.jobs.retention import prune_database, remove_from_database
+from web.jobs.retention import prune_database, remove_deleted_data
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -227,7 +227,9 @@ def resolve(night: Night, status: str = "resolved") -> None:
         alert = db.session.scalars(select(Alert).order_by(Alert.iid.desc())).first()
         assert alert is not None
         change = StatusChange(status=status, by=None)
-        change_status(alert.project_id, alert.iid, change, session=db.session(), now=night.now)
+        change_alert_status(
+            alert.project_id, alert.iid, change, session=db.session(), now=night.now
+        )
         db.session.commit()
 
 
@@ -360,7 +362,7 @@ def test_the_heartbeats_of_a_deleted_project_are_deleted(night: Night) -> None:
         db.session.commit()
     assert night.app.test_client().get(night.url).status_code == 404
     assert night.at(300) == []
-    remove_from_database(night.settings, clock=night.clock)
+    remove_deleted_data(night.settings, clock=night.clock)
     assert (night.count(Heartbeat), night.count(HeartbeatPing)) == (0, 0)
 
 
@@ -370,7 +372,7 @@ def test_the_worker_completes_the_evaluation_of_a_ping(
 ) -> None:
     night.create("--every", "5m", "--grace", "0s")
     with monkeypatch.context() as patch:
-        patch.setattr(receiving, "settle", _away)
+        patch.setattr(receiving, "evaluate_heartbeat", _away)
         night.ping("/fail")
     assert night.alerts() == []
     assert night.work() == 1

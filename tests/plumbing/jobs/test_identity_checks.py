@@ -43,7 +43,7 @@ from tests.support.signing_in.openid_provider import (
 from tests.support.signing_in.provider_groups import new_group, person_of, role_of
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from web.jobs.identities import check_identities
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -90,7 +90,7 @@ def check_after(service: LiveGatebell, provider: FakeProvider, past: timedelta) 
     with database_of(service) as session:
         session.execute(update(Identity).where(~mine).values(checked_at=now()))
         session.execute(update(Identity).where(mine).values(checked_at=now() - past))
-    check_identities(read_settings(service.environment))
+    check_identities(parse_settings(service.environment))
 
 
 def is_token_live(service: LiveGatebell, person: Person) -> bool:
@@ -266,7 +266,7 @@ def test_an_unavailable_provider_does_not_delay_others(
         # This identity is checked first.
         first = update(Identity).where(Identity.subject == away.person["sub"])
         session.execute(first.values(checked_at=now() - 2 * HOUR))
-    check_identities(read_settings(service.environment))
+    check_identities(parse_settings(service.environment))
     assert provider.asked.count("/token") == 1
 
 

@@ -18,10 +18,10 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.tls_server import lax_context
-from web.jobs.mail import SendingMail
+from web.jobs.mail import MailJob
 from web.jobs.scheduler import Scheduler
-from web.jobs.worker import Pulse
-from web.outgoing.mail_server import mail_server
+from web.jobs.worker import WorkerHeartbeatJob
+from web.outgoing.mail_server import build_mail_server
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -192,10 +192,13 @@ def test_a_password_is_not_sent_over_a_network_without_tls(
 
 
 def test_a_mail_server_is_parsed_from_its_url() -> None:
-    plain, encrypted = mail_server("smtp://mx.example"), mail_server("smtps://u:p@mx.example")
+    plain, encrypted = (
+        build_mail_server("smtp://mx.example"),
+        build_mail_server("smtps://u:p@mx.example"),
+    )
     assert (plain.port, plain.has_implicit_tls, plain.user) == (587, False, "")
     assert (encrypted.port, encrypted.has_implicit_tls, encrypted.password) == (465, True, "p")
-    assert "secret" not in repr(mail_server("smtp://user:secret@mx.example"))
+    assert "secret" not in repr(build_mail_server("smtp://user:secret@mx.example"))
 
 
 @pytest.fixture
@@ -276,14 +279,14 @@ def test_a_message_is_sent_immediately_unless_the_server_is_unavailable(outbox: 
     outbox.now = datetime.now(UTC)
     write(outbox, key="first")
     settings = outbox.settings
-    with Scheduler([SendingMail(settings)], settings):
+    with Scheduler([MailJob(settings)], settings):
         wait_until(lambda: len(outbox.mailbox.messages) == 1, "the first message leaves")
         write(outbox, key="second")
         wait_until(lambda: len(outbox.mailbox.messages) == 2, "the second message leaves")
     for number in range(5):
         write(outbox, key=f"later {number}")
     away = replace(settings, mail_url=f"smtp://127.0.0.1:{free_port()}")
-    with Scheduler([SendingMail(away)], away):
+    with Scheduler([MailJob(away)], away):
         wait_until(lambda: any(row.last_error for row in outbox.rows()), "the server is asked")
         sleep(1)
     assert sum(row.tries for row in outbox.rows() if row.sent_at is None) == 1
@@ -296,7 +299,7 @@ def test_waiting_messages_are_not_processed_without_a_mail_server(
     outbox.now = datetime.now(UTC)
     write(outbox)
     none = replace(outbox.settings, mail_url="")
-    with Scheduler([SendingMail(none), Pulse(none)], none):
+    with Scheduler([MailJob(none), WorkerHeartbeatJob(none)], none):
         sleep(1)
     assert [row.tries for row in outbox.rows()] == [0]
     assert "job.failed" not in [vars(each).get("event") for each in caplog.records]

@@ -5,11 +5,11 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.housekeeping.pruning import Retention, prune
-from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from models import PersonalAccessToken
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
@@ -119,15 +119,15 @@ def test_maintainers_of_a_namespace_are_notified_of_its_tokens(outbox: Outbox, k
             ("elsewhere", "other", Role.OWNER),
         ):
             found = get_namespace(namespace, session=session)
-            add_member(found, name, role, by=OPERATOR, session=session, now=MADE)
-        wanted = TokenRequest(
+            add_member(found, name, role, by=OPERATOR_VIEWER, session=session, now=MADE)
+        wanted = ResourceTokenRequest(
             details=TokenDetails(name="deploy", scopes="api", expires_at=outbox.now + 5 * DAY),
             role=Role.OWNER,
         )
         create_resource_token(
             get_namespace(path, session=session),
             wanted,
-            by=OPERATOR,
+            by=OPERATOR_VIEWER,
             session=session,
             keyring=outbox.keyring,
             now=MADE,
@@ -169,5 +169,5 @@ def test_old_messages_are_removed(outbox: Outbox) -> None:
     retention = Retention(keep_deliveries=10, keep_for=DAY)
     for later, left in ((89 * DAY, 1), (91 * DAY, 0)):
         with Session(outbox.engine) as session:
-            prune(retention, session=session, now=NOON + later, between=session.commit)
+            prune_expired_rows(retention, session=session, now=NOON + later, between=session.commit)
         assert len(outbox.rows()) == left

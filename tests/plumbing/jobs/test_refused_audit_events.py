@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver
@@ -54,7 +54,7 @@ def test_a_permanently_rejected_event_delays_later_ones_only_for_minutes(
 
     receiver.answer = lambda _request: (204, {})
     with streams.session() as session:
-        AUDIT_STREAMS.resume(stream.id, session=session)
+        AUDIT_STREAM_KIND.resume(stream.id, session=session)
     state = deliver_for(streams, stream, timedelta(seconds=5))
     assert receiver.subjects[-1] == poison
     assert (state.set_aside, streams.waiting()) == (0, 0)
@@ -90,5 +90,7 @@ def test_a_failure_of_the_whole_receiver_sets_nothing_aside(
 
 def test_only_some_statuses_reject_the_single_event() -> None:
     statuses = (400, 401, 404, 408, 422, 429, 500, 502, 503)
-    refused = [each for each in statuses if Attempt(problem="", status=each).refuses_message]
+    refused = [
+        each for each in statuses if DeliveryAttempt(problem="", status=each).is_message_rejected
+    ]
     assert refused == [400, 422, 500]

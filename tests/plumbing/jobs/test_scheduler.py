@@ -17,15 +17,15 @@ import pytest
 from sqlalchemy import exists, select, text
 from sqlalchemy.orm import Session
 
-from domain.core.hosts import last_turn, record_turn
+from domain.core.hosts import find_last_run, record_run
 from domain.core.job_results import list_failed_jobs
-from domain.core.schedule_conditions import NOW, moments
+from domain.core.schedule_conditions import NOW, compute_parameters
 from models import JobTurn
 from tests.support.database.databases import ON_POSTGRES
-from web.database.driver_statements import RepeatedQuestion
-from web.database.engine import engine_of, open_autocommit_engine
-from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
-from web.jobs.worker import jobs_of
+from web.database.driver_statements import RepeatedQuery
+from web.database.engine import open_autocommit_engine, use_engine
+from web.jobs.scheduler import Job, PeriodicJob, PerWorkerJob, Scheduler
+from web.jobs.worker import build_jobs
 from web.settings.reader import Settings
 
 START, MINUTE = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1)
@@ -69,13 +69,13 @@ def wait_for(event: Event) -> None:
 
 
 def store(name: str, settings: Settings, *, at: datetime = START) -> None:
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        record_turn(name, session=session, now=at)
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        record_run(name, session=session, now=at)
 
 
 def turn(name: str, settings: Settings) -> datetime | None:
-    with engine_of(settings) as engine, Session(engine) as session:
-        return last_turn(name, session=session)
+    with use_engine(settings) as engine, Session(engine) as session:
+        return find_last_run(name, session=session)
 
 
 def test_a_due_job_starts_while_another_job_is_slow(settings: Settings) -> None:
@@ -122,7 +122,7 @@ def test_a_failing_job_is_logged_and_does_not_delay_others(
         assert is_done.wait(PATIENCE)
     told = [each for each in caplog.records if vars(each).get("event") == "job.failed"]
     assert [each.__dict__["job"] for each in told] == ["broken"]
-    with engine_of(settings) as engine, Session(engine) as session:
+    with use_engine(settings) as engine, Session(engine) as session:
         (failed,) = list_failed_jobs(session=session)
     assert (failed.name, failed.reason) == ("broken", "ValueError")
 
@@ -148,7 +148,7 @@ def test_a_lost_driver_connection_is_an_outage_not_a_job_failure(
 def test_an_outage_is_logged_in_one_line_without_a_traceback(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 0.01)
+    monkeypatch.setattr("web.jobs.scheduler._RETRY_SECONDS", 0.01)
     looks, is_back = Counter[str](), Event()
     job = Work("any", settings, is_back.set)
 
@@ -159,7 +159,7 @@ def test_an_outage_is_logged_in_one_line_without_a_traceback(
             store("any", settings)
         raise_from_the_database(settings)
 
-    monkeypatch.setattr("web.database.driver_statements.RepeatedQuestion.ask", away)
+    monkeypatch.setattr("web.database.driver_statements.RepeatedQuery.ask", away)
     with caplog.at_level(logging.INFO), Scheduler([job], settings):
         assert is_back.wait(PATIENCE)
     (told,) = [
@@ -172,8 +172,8 @@ def test_an_outage_is_logged_in_one_line_without_a_traceback(
 def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.jobs.scheduler._LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("web.jobs.scheduler._QUIET_SECONDS", 2 * PATIENCE)
+    monkeypatch.setattr("web.jobs.scheduler._QUERY_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr("web.jobs.scheduler._QUIET_QUERY_INTERVAL_SECONDS", 2 * PATIENCE)
     calls: Counter[str] = Counter()
     has_looked, is_done = Event(), Event()
 
@@ -187,7 +187,7 @@ def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
         return call
 
     for name in ("ask", "may_have_changed"):
-        monkeypatch.setattr(RepeatedQuestion, name, counted(name, getattr(RepeatedQuestion, name)))
+        monkeypatch.setattr(RepeatedQuery, name, counted(name, getattr(RepeatedQuery, name)))
     with Scheduler([Work("any", settings, is_done.set)], settings):
         assert has_looked.wait(PATIENCE)
         assert calls["ask"] == 1
@@ -204,15 +204,15 @@ def raise_from_the_database(settings: Settings) -> None:
 def test_an_idle_worker_logs_and_starts_nothing(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = [each for each in jobs_of(settings) if each.due is not None]
-    with engine_of(settings) as engine, Session(engine) as session:
-        values = moments(datetime.now(UTC))
+    jobs = [each for each in build_jobs(settings) if each.due is not None]
+    with use_engine(settings) as engine, Session(engine) as session:
+        values = compute_parameters(datetime.now(UTC))
         for job in jobs:
             assert job.due is not None
             assert not session.scalar(select(job.due), values), job.name
     with caplog.at_level(logging.INFO), Scheduler(jobs, settings) as scheduler:
         Event().wait(1)
-        assert scheduler.hanging(longest_seconds=0) == []
+        assert scheduler.list_hanging_jobs(longest_seconds=0) == []
     assert caplog.records == []
 
 
@@ -223,7 +223,7 @@ def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
         PeriodicJob("once", MINUTE, lambda _: done.update(["once"]), settings, clock=clock)
         for _ in range(3)
     ] + [
-        JobOfEachWorker("each", MINUTE, lambda _: done.update(["each"]), settings, clock=clock)
+        PerWorkerJob("each", MINUTE, lambda _: done.update(["each"]), settings, clock=clock)
         for _ in range(3)
     ]
     with ThreadPoolExecutor(len(jobs)) as workers:
@@ -304,8 +304,8 @@ def test_the_turn_of_a_killed_worker_is_taken_by_another(settings: Settings) -> 
 @pytest.mark.one_database("sqlite")  # PostgreSQL has no useful plan without statistics.
 def test_due_work_is_found_by_index(settings: Settings) -> None:
     """Allow scans only of tables with few rows, or with due rows only."""
-    due = [each.due for each in jobs_of(settings) if each.due is not None]
-    with engine_of(settings) as engine, engine.connect() as connection:
+    due = [each.due for each in build_jobs(settings) if each.due is not None]
+    with use_engine(settings) as engine, engine.connect() as connection:
         question = str(select(*due).compile(engine))
         values = len(re.findall(r"\?", question)) * ("",)
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {question}", values).all()
@@ -320,8 +320,8 @@ def test_due_work_is_found_by_index(settings: Settings) -> None:
 
 def test_a_job_starts_in_each_period_of_a_clock_that_can_be_set_back(settings: Settings) -> None:
     clock, began = Clock(), SimpleQueue[datetime]()
-    job = JobOfEachWorker("minutely", MINUTE, lambda _: began.put(clock()), settings, clock=clock)
-    job.begins_at_once = True
+    job = PerWorkerJob("minutely", MINUTE, lambda _: began.put(clock()), settings, clock=clock)
+    job.starts_immediately = True
     job.pause_seconds = 0.0
     idle = Work("idle", settings, lambda: None)
     with Scheduler([job, idle], settings, clock=clock):
@@ -367,10 +367,10 @@ def lock(name: str, session: Session) -> None:
 def test_a_job_is_retried_immediately_after_a_deadlock(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 10.0 * PATIENCE)
+    monkeypatch.setattr("web.jobs.scheduler._RETRY_SECONDS", 10.0 * PATIENCE)
     store("first", settings)
     store("second", settings)
-    with engine_of(settings) as engine, Locker(settings) as job:
+    with use_engine(settings) as engine, Locker(settings) as job:
         with Session(engine) as session, session.begin():
             # PostgreSQL cancels the session that checks for a deadlock first.
             session.execute(text("SET LOCAL deadlock_timeout = '1min'"))

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from domain.alerts.handling.retention import resolve_silent
-from domain.core.hosts import Unreachable, mark
+from domain.alerts.handling.retention import resolve_unreported
+from domain.core.hosts import UnreachablePeriod, record_server_heartbeat
 from models import Alert, HeartbeatPing, Integration, UnreachableTime, WebServer
 from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night
 from tests.support.service.commands import operate
@@ -26,10 +26,12 @@ class Away(Night):
         super().__init__(settings)
         self.began_at = self.now
 
-    def mark(self, name: str = "web-1:8000") -> Unreachable | None:
+    def mark(self, name: str = "web-1:8000") -> UnreachablePeriod | None:
         connections = self.app.extensions["gatebell"].connections
         began_at = self.began_at
-        return mark(name, began_at=began_at, connection=connections, now=self.now)
+        return record_server_heartbeat(
+            name, began_at=began_at, connection=connections, now=self.now
+        )
 
     def start(self) -> None:
         self.began_at = self.now
@@ -163,7 +165,7 @@ def test_an_alert_is_not_auto_resolved_for_an_outage_of_the_service(
 
 def resolved(away: Away) -> int:
     with away.app.app_context():
-        found = resolve_silent(session=db.session(), now=away.now, between=db.session.commit)
+        found = resolve_unreported(session=db.session(), now=away.now, between=db.session.commit)
         db.session.commit()
         return found
 
@@ -174,7 +176,7 @@ def test_two_servers_that_return_together_record_one_outage(away: Away) -> None:
     away.mark("web-2:8000")
     away.pass_time(3_600)
     away.began_at = away.now
-    assert away.mark() == Unreachable(began_at=NOON, ended_at=NOON + timedelta(hours=1))
+    assert away.mark() == UnreachablePeriod(began_at=NOON, ended_at=NOON + timedelta(hours=1))
     assert away.mark("web-2:8000") is None
     assert away.mark() is None
     with away.app.app_context():

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import delete, select, update
 
-from domain.core.schedule_conditions import moments
-from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
+from domain.core.schedule_conditions import compute_parameters
+from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, lock_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -68,14 +68,18 @@ def test_no_message_is_sent_about_a_deleted_incident(
     assert webhooks.deliver() == 0
     # The change is also not due any more.
     with webhooks.session() as session:
-        assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
+        assert not session.scalar(
+            select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
+        )
 
 
 @pytest.mark.long
 def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Webhooks) -> None:
     open_incident(webhooks, 1)
     with webhooks.session() as session:
-        assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
+        assert not session.scalar(
+            select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
+        )
 
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time
@@ -84,6 +88,6 @@ def test_two_workers_do_not_share_the_changes_of_an_incident(webhooks: Webhooks)
     open_incident(webhooks, 1)
     set_incident(webhooks, 1, "resolved")
     with webhooks.session() as one, webhooks.session() as other:
-        (first,) = take_incident_changes(session=one, now=webhooks.now, limit=10)
+        (first,) = lock_incident_changes(session=one, now=webhooks.now, limit=10)
         assert first.kind == "opened"
-        assert not take_incident_changes(session=other, now=webhooks.now, limit=10)
+        assert not lock_incident_changes(session=other, now=webhooks.now, limit=10)

@@ -7,9 +7,9 @@ from sqlalchemy import delete, func, select, update
 
 from domain.core.keyring import Keyring
 from domain.delivery.webhooks import endpoints
-from domain.delivery.webhooks.endpoints import WEBHOOKS, send_again
+from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, requeue_delivery
 from domain.delivery.webhooks.types import DeliveryState, Webhook
-from domain.housekeeping.rekeying import reencrypt
+from domain.housekeeping.rekeying import reencrypt_all
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -33,7 +33,7 @@ def test_old_or_excess_deliveries_are_discarded(webhooks: Webhooks) -> None:
         webhooks.send(name)
         webhooks.queue()
     with webhooks.session() as session:
-        given_up = endpoints.give_up_old(
+        given_up = endpoints.abandon_old_deliveries(
             session=session, now=webhooks.now, between=session.flush, most=2
         )
     assert given_up == 2
@@ -55,7 +55,7 @@ def test_the_log_keeps_recent_and_waiting_deliveries(
 
     def prune(before: datetime, most: int) -> int:
         with webhooks.session() as session:
-            return endpoints.prune_log(
+            return endpoints.prune_webhook_log(
                 before=before, session=session, between=session.flush, most=most
             )
 
@@ -72,10 +72,10 @@ def test_secrets_are_encrypted_again_under_a_new_key(webhooks: Webhooks) -> None
     made = webhooks.add(DOWN)
     both = Keyring(NEW_KEY, webhooks.settings.secret_key)
     with webhooks.session() as session:
-        done = reencrypt(both, session=session)
+        done = reencrypt_all(both, session=session)
     assert (done["webhook_secrets"], done["previous_webhook_secrets"]) == (1, 0)
     with webhooks.session() as session:
-        secrets = WEBHOOKS.secrets(
+        secrets = WEBHOOK_KIND.secrets(
             made.destination.id,
             session=session,
             keyring=Keyring(NEW_KEY),
@@ -101,7 +101,7 @@ def test_the_webhooks_of_a_deleted_project_and_their_log_are_deleted(
     prune_database(webhooks.settings)
     with webhooks.session() as session:
         assert session.scalar(select(func.count(WebhookDelivery.id))) == 0
-        found = WEBHOOKS.get(
+        found = WEBHOOK_KIND.get(
             kept.id, owner=other, session=session, keyring=webhooks.keyring, now=webhooks.now
         )
         assert found == kept
@@ -130,6 +130,8 @@ def test_a_delivery_that_is_sent_again_does_not_wait_for_the_next_attempt(
     assert webhooks.deliver() == 0
     receiver.answer = lambda _request: (204, {})
     with webhooks.session() as session:
-        send_again(endpoint.id, webhooks.log(endpoint)[0].id, session=session, now=webhooks.now)
+        requeue_delivery(
+            endpoint.id, webhooks.log(endpoint)[0].id, session=session, now=webhooks.now
+        )
     assert webhooks.deliver() == 1
     assert states(webhooks, endpoint) == [DeliveryState.DELIVERED]

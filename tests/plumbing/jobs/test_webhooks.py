@@ -11,10 +11,10 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from domain.core.errors import ConflictError
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.webhooks.endpoints import (
-    MOST_ENDPOINTS,
-    WEBHOOKS,
+    MAX_ENDPOINTS,
+    WEBHOOK_KIND,
     get_delivery,
-    send_again,
+    requeue_delivery,
 )
 from domain.delivery.webhooks.types import DeliveryState
 from models import Alert, Project
@@ -22,7 +22,7 @@ from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
 from tests.support.service.receiver import Received, Receiver
 from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
-from web.jobs.mail import queue_administrators_mail
+from web.jobs.mail import queue_destination_mail
 from web.jobs.retention import prune_database
 
 DOWN = "http://127.0.0.1:1/"
@@ -105,16 +105,16 @@ def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webho
     alerts = webhooks.add(DOWN).destination
     assert webhooks.is_followed()
     with webhooks.session() as session:
-        WEBHOOKS.pause(alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now)
+        WEBHOOK_KIND.pause(alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now)
     assert not webhooks.is_followed()
     webhooks.send("Unheard")
     with webhooks.session() as session:
-        WEBHOOKS.resume(alerts.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.resume(alerts.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.queue() == 0
     with webhooks.session() as session:
         for each in (alerts, incidents):
-            WEBHOOKS.remove(each.id, owner=webhooks.project_id, session=session)
+            WEBHOOK_KIND.remove(each.id, owner=webhooks.project_id, session=session)
     assert not webhooks.is_followed()
 
 
@@ -216,13 +216,13 @@ def test_an_endpoint_that_fails_for_days_is_paused_and_maintainers_are_notified(
     # Alerts are not followed any more; a resumed webhook gets only later events.
     assert not webhooks.is_followed()
     with webhooks.session() as session:
-        WEBHOOKS.resume(endpoint.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.resume(endpoint.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.state(endpoint).state is DestinationState.ACTIVE
 
 
 def mail(webhooks: Webhooks) -> int:
-    return queue_administrators_mail(webhooks.settings, clock=lambda: webhooks.now)
+    return queue_destination_mail(webhooks.settings, clock=lambda: webhooks.now)
 
 
 @pytest.mark.long
@@ -244,14 +244,16 @@ def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Rece
     webhooks.deliver()
     (delivery,) = webhooks.log(endpoint)
     with webhooks.session() as session:
-        send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
+        requeue_delivery(endpoint.id, delivery.id, session=session, now=webhooks.now)
     webhooks.deliver()
     first, second = receiver.received
     assert (first.message_id, first.body) == (second.message_id, second.body)
     with webhooks.session() as session:
-        WEBHOOKS.pause(endpoint.id, owner=webhooks.project_id, session=session, now=webhooks.now)
+        WEBHOOK_KIND.pause(
+            endpoint.id, owner=webhooks.project_id, session=session, now=webhooks.now
+        )
         with pytest.raises(ConflictError, match="paused"):
-            send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
+            requeue_delivery(endpoint.id, delivery.id, session=session, now=webhooks.now)
 
 
 @pytest.mark.long
@@ -280,7 +282,7 @@ def test_the_backlog_of_a_removed_webhook_is_deleted(
     webhooks.send("Disk full")
     webhooks.queue()
     with webhooks.session() as session:
-        WEBHOOKS.remove(endpoint.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.remove(endpoint.id, owner=webhooks.project_id, session=session)
     newer = webhooks.add(receiver.url).destination
     # The id is not reused.
     assert newer.id > endpoint.id
@@ -299,7 +301,7 @@ def test_no_message_is_sent_about_a_deleted_alert(webhooks: Webhooks, receiver: 
 
 @pytest.mark.long
 def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> None:
-    for _ in range(MOST_ENDPOINTS):
+    for _ in range(MAX_ENDPOINTS):
         webhooks.add(DOWN)
     with pytest.raises(ConflictError, match="Delete a webhook first"):
         webhooks.add(DOWN)

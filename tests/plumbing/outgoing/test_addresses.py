@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from domain.delivery.outgoing.addresses import AddressPolicy
-from domain.delivery.outgoing.errors import AddressRefusedError, NameNotFoundError
-from web.outgoing.addresses import allowed_addresses
+from domain.delivery.outgoing.errors import AddressBlockedError, HostNotFoundError
+from web.outgoing.addresses import resolve_allowed_addresses
 
 REFUSED = (
     *("0.0.0.1", "10.1.2.3", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254"),
@@ -25,8 +25,8 @@ PUBLIC = ("1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:
 @pytest.mark.advisory("CVE-2020-13379")
 @pytest.mark.parametrize("address", REFUSED)
 def test_a_non_public_address_is_rejected(address: str) -> None:
-    with pytest.raises(AddressRefusedError, match="OUTGOING_PRIVATE_ADDRESSES"):
-        allowed_addresses(address, 80, AddressPolicy())
+    with pytest.raises(AddressBlockedError, match="OUTGOING_PRIVATE_ADDRESSES"):
+        resolve_allowed_addresses(address, 80, AddressPolicy())
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -38,14 +38,14 @@ def test_a_public_address_is_allowed(address: str) -> None:
     "spelling", ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "localhost"]
 )
 def test_alternative_spellings_of_loopback_are_rejected(spelling: str) -> None:
-    with pytest.raises(AddressRefusedError):
-        allowed_addresses(spelling, 80, AddressPolicy())
+    with pytest.raises(AddressBlockedError):
+        resolve_allowed_addresses(spelling, 80, AddressPolicy())
 
 
 def test_an_ipv4_mapped_ipv6_address_is_treated_as_ipv4() -> None:
-    with pytest.raises(AddressRefusedError, match="loopback"):
-        allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy())
-    (allowed,) = allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy.of("127.0.0.0/8"))
+    with pytest.raises(AddressBlockedError, match="loopback"):
+        resolve_allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy())
+    (allowed,) = resolve_allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy.of("127.0.0.0/8"))
     assert str(allowed) == "127.0.0.1"
 
 
@@ -61,14 +61,14 @@ def test_forbidden_addresses_of_a_name_are_skipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answer(monkeypatch, "10.0.0.1", "1.1.1.1", "fe80::1%eth0", "1.1.1.1")
-    assert [str(each) for each in allowed_addresses("x.example", 80, AddressPolicy())] == [
+    assert [str(each) for each in resolve_allowed_addresses("x.example", 80, AddressPolicy())] == [
         "1.1.1.1"
     ]
 
 
 def test_an_unknown_name_is_reported() -> None:
-    with pytest.raises(NameNotFoundError, match="was not found in DNS"):
-        allowed_addresses("nowhere.invalid", 80, AddressPolicy())
+    with pytest.raises(HostNotFoundError, match="was not found in DNS"):
+        resolve_allowed_addresses("nowhere.invalid", 80, AddressPolicy())
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:

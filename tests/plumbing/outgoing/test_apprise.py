@@ -11,12 +11,12 @@ from time import monotonic, sleep
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.paging.notifications.contact_types.base import Problem
+from domain.paging.notifications.contact_types.base import SendProblem
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.outgoing.apprise_processes import AppriseProcesses, check_apprise_url
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 LOOPBACK = "127.0.0.1:1-65535"
 _SECRET = "s3cr3t-token-of-alice"
@@ -25,7 +25,7 @@ _SECRET = "s3cr3t-token-of-alice"
 @pytest.fixture(scope="module")
 def private(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Return default settings, which allow only public addresses."""
-    return read_settings({"INSTANCE_PATH": str(tmp_path_factory.mktemp("instance"))})
+    return parse_settings({"INSTANCE_PATH": str(tmp_path_factory.mktemp("instance"))})
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def receiver() -> Iterator[Receiver]:
 
 def send(
     processes: AppriseProcesses, url: str, body: str = "at 98%", *, deadline: float = 20
-) -> Problem | None:
+) -> SendProblem | None:
     return processes.send(
         *(url, "Disk full 磁盘", body), short_body="in short", is_alarm=True, deadline=deadline
     )
@@ -115,7 +115,7 @@ def test_one_process_sends_many_messages_concurrently(
 
     receiver.answer = slowly
     url = receiver.contact_url
-    results: list[Problem | None] = []
+    results: list[SendProblem | None] = []
     threads = [Thread(target=lambda: results.append(send(processes, url))) for _ in range(12)]
     for thread in threads:
         thread.start()
@@ -222,7 +222,7 @@ def test_an_allowed_host_has_to_match_name_and_port(
     private: Settings, receiver: Receiver, named: str, reached: int
 ) -> None:
     hosts = named.format(port=receiver.port, other=receiver.port ^ 1)
-    settings = read_settings(
+    settings = parse_settings(
         {"INSTANCE_PATH": str(private.instance_path), "OUTGOING_CONTACT_HOSTS": hosts}
     )
     running = AppriseProcesses(settings)
@@ -357,7 +357,7 @@ def test_a_service_that_hangs_times_out_and_does_not_block_others(
             assert send(running, good) is None
             (first,) = running.process_ids
             problem = send(running, hanging, deadline=0.3)
-            assert problem == Problem("no response was received within 0 seconds")
+            assert problem == SendProblem("no response was received within 0 seconds")
             assert send(running, good) is None
             assert first not in running.process_ids
     finally:

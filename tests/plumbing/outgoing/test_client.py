@@ -14,7 +14,7 @@ from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from tests.support.service.tls_server import lax_context, running_server, running_tls_server
-from web.outgoing.client import Answer, OutgoingClient
+from web.outgoing.client import OutgoingClient, OutgoingResponse
 
 LOOPBACK = AddressPolicy.of("127.0.0.0/8")
 
@@ -32,7 +32,7 @@ def hasty() -> OutgoingClient:
     return OutgoingClient(LOOPBACK, deadline=0.3)
 
 
-def post(client: OutgoingClient, url: str, body: bytes = b"{}") -> Answer:
+def post(client: OutgoingClient, url: str, body: bytes = b"{}") -> OutgoingResponse:
     return client.post(parse_outgoing_url(url), body, {"Content-Type": "application/json"})
 
 

@@ -17,7 +17,7 @@ from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import running_receiver
 from tests.support.service.tls_server import lax_context, running_server
-from web.outgoing.client import Answer, OutgoingClient
+from web.outgoing.client import OutgoingClient, OutgoingResponse
 from web.outgoing.proxy import Proxy
 
 #: Reserved name (RFC 6761) that no resolver knows.
@@ -61,7 +61,7 @@ def client_through(url: str, *, networks: str = "", trusted: Path | None = None)
     return OutgoingClient(policy, trusted_ca_file=trusted, proxy=Proxy.parse(url))
 
 
-def post(client: OutgoingClient, url: str) -> Answer:
+def post(client: OutgoingClient, url: str) -> OutgoingResponse:
     return client.post(parse_outgoing_url(url), b"{}", {"Content-Type": "application/json"})
 
 

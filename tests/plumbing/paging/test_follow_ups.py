@@ -5,23 +5,25 @@ from datetime import UTC, datetime
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.paging.notifications.batching import Reach, reachable
+from domain.paging.notifications.batching import UserReachability, find_reachability
 from domain.paging.notifications.recipients import (
     PagingPreferences,
     QuietHours,
-    change_preferences,
-    minutes_of,
+    parse_minutes_of_day,
+    store_preferences,
 )
 from domain.projects.views import Namespace
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person, subjects
 
-NIGHT = QuietHours(time_zone="Europe/Berlin", starts=minutes_of("22:00", field=""), ends=7 * 60)
+NIGHT = QuietHours(
+    time_zone="Europe/Berlin", starts=parse_minutes_of_day("22:00", field=""), ends=7 * 60
+)
 
 
 def prefer(pages: Pages, person: Person, wanted: PagingPreferences) -> None:
     with pages.session() as session:
-        change_preferences(person.id, wanted, session=session, now=pages.now)
+        store_preferences(person.id, wanted, session=session, now=pages.now)
 
 
 @pytest.mark.long
@@ -136,16 +138,16 @@ def test_delayed_pages_are_sent_after_quiet_hours_are_removed(
     ],
 )
 def test_quiet_hours_follow_the_local_time(local: str, end: str | None) -> None:
-    found = NIGHT.end_at(datetime.fromisoformat(local))
+    found = NIGHT.find_end(datetime.fromisoformat(local))
     assert found == (datetime.fromisoformat(end) if end else None)
 
 
 def test_quiet_hours_can_end_in_a_skipped_or_repeated_hour() -> None:
     hours = QuietHours(time_zone="Europe/Berlin", starts=60, ends=150)
-    spring = hours.end_at(datetime.fromisoformat("2026-03-29T01:30+01:00"))
+    spring = hours.find_end(datetime.fromisoformat("2026-03-29T01:30+01:00"))
     assert spring == datetime.fromisoformat("2026-03-29T03:30+02:00")
     # This is the second 02:15 of the night, so the hours end at the second 02:30.
-    autumn = hours.end_at(datetime.fromisoformat("2026-10-25T02:15+01:00"))
+    autumn = hours.find_end(datetime.fromisoformat("2026-10-25T02:15+01:00"))
     assert autumn == datetime.fromisoformat("2026-10-25T02:30+01:00")
 
 
@@ -154,7 +156,7 @@ def test_quiet_hours_can_end_in_a_skipped_or_repeated_hour() -> None:
 )
 def test_an_invalid_time_of_day_is_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
-        minutes_of(text, field="quiet_from")
+        parse_minutes_of_day(text, field="quiet_from")
 
 
 def test_reachability_of_users_is_known_before_a_page(pages: Pages) -> None:
@@ -169,8 +171,8 @@ def test_reachability_of_users_is_known_before_a_page(pages: Pages) -> None:
     ids = [each.id for each in (alice, bob, mallory, night)]
     with pages.session() as session:
 
-        def ask(*, is_critical: bool, sends_mail: bool) -> list[Reach]:
-            found = reachable(
+        def ask(*, is_critical: bool, sends_mail: bool) -> list[UserReachability]:
+            found = find_reachability(
                 [*ids, 9_999],
                 Namespace(project_id=pages.project_id, path="acme/shop"),
                 is_critical=is_critical,
@@ -181,16 +183,16 @@ def test_reachability_of_users_is_known_before_a_page(pages: Pages) -> None:
             return list(found.values())
 
         assert ask(is_critical=False, sends_mail=False) == [
-            Reach.REACHABLE,
-            Reach.NO_CONTACT,
-            Reach.NO_ACCESS,
-            Reach.QUIET,
-            Reach.INACTIVE,
+            UserReachability.REACHABLE,
+            UserReachability.NO_CONTACT,
+            UserReachability.NO_ACCESS,
+            UserReachability.QUIET,
+            UserReachability.INACTIVE,
         ]
         assert ask(is_critical=True, sends_mail=True) == [
-            Reach.REACHABLE,
-            Reach.REACHABLE,
-            Reach.NO_ACCESS,
-            Reach.REACHABLE,
-            Reach.INACTIVE,
+            UserReachability.REACHABLE,
+            UserReachability.REACHABLE,
+            UserReachability.NO_ACCESS,
+            UserReachability.REACHABLE,
+            UserReachability.INACTIVE,
         ]

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.audit.events import Actor
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.paging import NewPage, pages_became_critical
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.audit.events import EventActor
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.paging import NewPage, release_critical_pages
 from models import Alert, Page, PageRecipient, Project
 from tests.support.database.refusing import refuse_rows
 from tests.support.mail.mail_server import Mailbox
@@ -40,9 +40,9 @@ def test_a_page_includes_the_severity_reason_and_earlier_notes(
     known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "reported as “page”"}
     former = [pages.alert(**known, status="resolved") for _ in range(2)][-1]
     with pages.session() as session:
-        by = Actor(id=alice.id, name="alice")
+        by = EventActor(id=alice.id, name="alice")
         note = (former, NoteKind.NOTE, "Restart the\npool")
-        add_entry(*note, by=by, session=session, now=pages.now)
+        add_activity_entry(*note, by=by, session=session, now=pages.now)
     pages.page([pages.alert(**known)], alice)
     pages.run_for(4)
     (message,) = mailbox.messages
@@ -137,7 +137,7 @@ def test_a_waiting_page_is_sent_immediately_when_its_alert_becomes_critical(
     pages.page([worse], alice)
     with pages.session() as session:
         session.get_one(Alert, worse).severity = 0
-        pages_became_critical([worse], session=session, now=pages.now)
+        release_critical_pages([worse], session=session, now=pages.now)
     pages.run_for(2)
     assert len(mailbox.messages) == 2
 
@@ -194,7 +194,10 @@ def test_a_page_that_waits_for_its_channel_is_cancelled(pages: Pages, mailbox: M
 def test_every_confirmed_contact_gets_the_page_and_no_other(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.email_contact(alice.id, "alice@second.example")
-    owner, address = Owner(user_id=alice.id), email_address("alice@unconfirmed.example")
+    owner, address = (
+        ContactOwner(user_id=alice.id),
+        parse_email_address("alice@unconfirmed.example"),
+    )
     pages.contact(owner, address, is_confirmed=False)
     pages.page([pages.alert()], alice)
     pages.run_for(3)
@@ -240,7 +243,9 @@ def test_users_are_not_paged_about_alerts_that_they_cannot_see(
 
 @pytest.mark.long
 def test_a_channel_gets_only_pages_of_its_own_project(pages: Pages, mailbox: Mailbox) -> None:
-    channel = pages.contact(Owner(project_id=pages.project_id), email_address("team@acme.example"))
+    channel = pages.contact(
+        ContactOwner(project_id=pages.project_id), parse_email_address("team@acme.example")
+    )
     other = pages.project("acme/other")
     alerts = [pages.alert("Ours"), pages.alert("Theirs", project_id=other)]
     pages.queue(

@@ -13,17 +13,21 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.housekeeping.rekeying import reencrypt
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.housekeeping.rekeying import reencrypt_all
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contact_types.mail import EMAIL
 from domain.paging.notifications.contacts import Contact as ShownContact
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.messages import page_content
-from domain.paging.notifications.queue_state import queue_state, send_again, states_by_type
-from domain.paging.notifications.queueing import GIVE_UP_AFTER, pause_after
-from domain.paging.notifications.send_checks import seen_projects
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.messages import build_page_content
+from domain.paging.notifications.queue_state import (
+    find_contact_type_states,
+    get_queue_state,
+    requeue_message,
+)
+from domain.paging.notifications.queueing import GIVE_UP_AFTER, compute_retry_pause
+from domain.paging.notifications.send_checks import find_visible_projects
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -61,18 +65,18 @@ def receiver() -> Iterator[Receiver]:
 
 def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> ShownContact:
     """Give a user an Apprise contact that sends JSON."""
-    address = Address(
+    address = ContactAddress(
         type=APPRISE,
         clear=f"ntfy://127.0.0.1:{port}/{label}",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{port}",
     )
-    return pages.contact(Owner(user_id=person.id), address, label=label)
+    return pages.contact(ContactOwner(user_id=person.id), address, label=label)
 
 
 def test_retries_start_within_half_a_minute_and_back_off() -> None:
-    longest = [pause_after(count, share=1.0).total_seconds() for count in range(1, 12)]
-    shortest = [pause_after(count, share=0.0).total_seconds() for count in range(1, 12)]
+    longest = [compute_retry_pause(count, share=1.0).total_seconds() for count in range(1, 12)]
+    shortest = [compute_retry_pause(count, share=0.0).total_seconds() for count in range(1, 12)]
     assert longest[0] < 30
     assert longest == sorted(longest)
     assert max(longest) <= 400
@@ -99,7 +103,7 @@ def test_after_an_hour_long_outage_a_channel_gets_one_message_and_does_not_delay
         with pages.session() as session:
             counted = {
                 each.type: each.failed_attempts
-                for each in states_by_type(session=session, now=pages.now)
+                for each in find_contact_type_states(session=session, now=pages.now)
             }
         assert counted == {APPRISE: tries, EMAIL: 0}
         # Meanwhile, Alice's page goes to her account's address.
@@ -215,11 +219,11 @@ def test_an_administrator_can_resend_an_undeliverable_page(pages: Pages, mailbox
     mailbox.recipient_answers += ["550 no", "550 no"]
     pages.run_for(5)
     with pages.session() as session:
-        state = queue_state(session=session, now=pages.now)
+        state = get_queue_state(session=session, now=pages.now)
         given_up = state.given_up[0]
         assert (given_up.owner, given_up.tries) == ("alice", 1)
-        assert send_again(work_in(session, now=pages.now), given_up.id)
-        assert not send_again(work_in(session, now=pages.now), given_up.id)
+        assert requeue_message(work_in(session, now=pages.now), given_up.id)
+        assert not requeue_message(work_in(session, now=pages.now), given_up.id)
     pages.run_for(5)
     assert subjects(mailbox) == ["[critical] Still there (acme/shop #1)"]
 
@@ -334,7 +338,7 @@ def test_an_error_in_one_message_or_recipient_does_not_delay_others(
     alice, bob, carol = (pages.person(name) for name in ("alice", "bob", "carol"))
     alert = pages.alert()
     pages.page([alert], alice, bob, carol)
-    real_content, real_projects = page_content, seen_projects
+    real_content, real_projects = build_page_content, find_visible_projects
 
     def content(contact: Contact, *given: Any, **more: Any) -> Any:
         if contact.user_id == alice.id:
@@ -346,8 +350,8 @@ def test_an_error_in_one_message_or_recipient_does_not_delay_others(
             raise ZeroDivisionError
         return real_projects(user, *given, **more)
 
-    monkeypatch.setattr("domain.paging.notifications.outbox.page_content", content)
-    monkeypatch.setattr("domain.paging.notifications.send_checks.seen_projects", projects)
+    monkeypatch.setattr("domain.paging.notifications.outbox.build_page_content", content)
+    monkeypatch.setattr("domain.paging.notifications.send_checks.find_visible_projects", projects)
     pages.run_for(5)
     assert mailbox.recipients == [["carol@pager.example"]]
     assert alice.contact is not None
@@ -369,7 +373,7 @@ def test_addresses_are_encrypted_again_under_a_new_key(pages: Pages, mailbox: Ma
     new = "a new key that only tests have, and everybody knows"
     with pages.session() as session:
         old = pages.settings.secret_key
-        assert reencrypt(Keyring(new, old), session=session)["contact_addresses"] == 1
+        assert reencrypt_all(Keyring(new, old), session=session)["contact_addresses"] == 1
     pages.page([pages.alert()], alice)
     pages.run_for(5, secret_key=new)
     assert len(mailbox.messages) == 1
@@ -382,6 +386,8 @@ def test_old_pages_are_pruned(pages: Pages, mailbox: Mailbox) -> None:
     pages.wait(days=100)
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
     with pages.session() as session:
-        removed = prune(retention, session=session, now=pages.now, between=session.flush)
+        removed = prune_expired_rows(
+            retention, session=session, now=pages.now, between=session.flush
+        )
     assert (removed["pages"], removed["page_messages"], removed["page_batches"]) == (1, 1, 1)
     assert len(mailbox.messages) == 1

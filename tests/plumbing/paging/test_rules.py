@@ -6,29 +6,29 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from domain.housekeeping.clock_corrections import bring_back, times_ahead
+from domain.housekeeping.clock_corrections import correct_future_times, count_future_times
 from domain.paging.contacts.rule_actions import change_rule
 from domain.paging.contacts.rule_types import ContactRuleChange
-from domain.paging.notifications.batching import gather_due
+from domain.paging.notifications.batching import batch_due_pages
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contacts import Contact, Owner, delete_contact
-from domain.paging.notifications.paging import pages_became_critical
-from domain.paging.notifications.queue_state import count_overdue, states_by_type
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contacts import Contact, ContactOwner, delete_contact
+from domain.paging.notifications.paging import release_critical_pages
+from domain.paging.notifications.queue_state import count_overdue_pages, find_contact_type_states
 from domain.paging.notifications.rules import (
-    WEEK_MINUTES,
-    Concern,
-    PersonRules,
-    Rule,
-    Window,
-    first_delays,
+    MINUTES_PER_WEEK,
+    AlertSelection,
+    NotificationRule,
+    TimeWindow,
+    UserRules,
+    find_first_delays,
 )
 from models import Alert, ContactRule, Page
 from tests.support.database.work import user_actor, work_in
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person
 from tests.support.service.receiver import Receiver, running_telephone
-from web.jobs.pages import policy_of
+from web.jobs.pages import build_paging_policy
 
 WORK = {"start": 9 * 60, "end": 17 * 60, "weekdays": [0, 1, 2, 3, 4]}
 AWAY = "smtp://127.0.0.1:1"
@@ -50,13 +50,13 @@ def mail(pages: Pages, person: Person, name: str) -> Contact:
 
 
 def telephone(pages: Pages, person: Person, receiver: Receiver) -> Contact:
-    address = Address(
+    address = ContactAddress(
         type=APPRISE,
         clear=f"ntfy://127.0.0.1:{receiver.port}/phone",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",
     )
-    return pages.contact(Owner(user_id=person.id), address, label="Phone")
+    return pages.contact(ContactOwner(user_id=person.id), address, label="Phone")
 
 
 def rule(
@@ -111,9 +111,12 @@ def test_a_delayed_contact_is_notified_unless_the_page_was_answered(
     pages.wait(seconds=110)
     pages.run()
     with pages.session() as session:
-        assert count_overdue(session=session, now=pages.now) == 0
-        assert times_ahead(session=session, now=pages.now) == {}
-        assert sum(each.waiting for each in states_by_type(session=session, now=pages.now)) == 0
+        assert count_overdue_pages(session=session, now=pages.now) == 0
+        assert count_future_times(session=session, now=pages.now) == {}
+        assert (
+            sum(each.waiting for each in find_contact_type_states(session=session, now=pages.now))
+            == 0
+        )
     assert new_recipients(mailbox) == []
     pages.run_for(10)
     assert new_recipients(mailbox) == ["second"]
@@ -200,9 +203,9 @@ def test_later_contacts_are_notified_immediately_if_the_first_ones_fail(
 def test_notified_contacts_depend_on_reachability(
     reached: dict[int, bool], minutes: dict[int, int]
 ) -> None:
-    rules = [Rule(contact_id=1, concern=Concern.ALL, delay=0)]
-    rules.append(Rule(contact_id=2, concern=Concern.ALL, delay=30))
-    told_after = PersonRules(rules=rules, minute=0).told(Concern.OTHER, reached)
+    rules = [NotificationRule(contact_id=1, concern=AlertSelection.ALL, delay=0)]
+    rules.append(NotificationRule(contact_id=2, concern=AlertSelection.ALL, delay=30))
+    told_after = UserRules(rules=rules, minute=0).told(AlertSelection.OTHER, reached)
     assert told_after == {each: timedelta(minutes=delay) for each, delay in minutes.items()}
 
 
@@ -230,9 +233,9 @@ def test_pages_of_a_deleted_contact_go_to_the_next_contacts(
     pages.page([pages.alert()], alice)
     pages.wait(seconds=2)
     with pages.session() as session:
-        gather_due(policy_of(pages.settings), session=session, now=pages.now)
+        batch_due_pages(build_paging_policy(pages.settings), session=session, now=pages.now)
     with pages.session() as session:
-        delete_contact(phone.id, Owner(user_id=alice.id), session=session, now=pages.now)
+        delete_contact(phone.id, ContactOwner(user_id=alice.id), session=session, now=pages.now)
     pages.run_for(2)
     assert new_recipients(mailbox) == ["later"]
     assert outcomes(pages) == ["accepted"]
@@ -252,7 +255,7 @@ def test_rules_for_critical_alerts_apply_when_an_alert_becomes_critical(
         session.get_one(Alert, alert).severity = 0
         session.flush()
         for _ in range(2):
-            pages_became_critical([alert], session=session, now=pages.now)
+            release_critical_pages([alert], session=session, now=pages.now)
     pages.run_for(3)
     assert new_recipients(mailbox) == ["phone"]
 
@@ -297,22 +300,22 @@ def test_a_clock_that_ran_ahead_delays_no_message(
     pages.wait(hours=-5)
     for _ in range(2):
         with pages.session() as session:
-            bring_back(session=session, now=pages.now)
+            correct_future_times(session=session, now=pages.now)
     pages.run_for(2)
     assert new_recipients(mailbox) == ["first", "later"]
 
 
 def test_times_without_a_rule_are_found_in_any_week() -> None:
-    night = Window(start=22 * 60, end=6 * 60, weekdays=(6,))
+    night = TimeWindow(start=22 * 60, end=6 * 60, weekdays=(6,))
     rules = [
-        Rule(contact_id=1, concern=Concern.CRITICAL, delay=5),
-        Rule(contact_id=1, concern=Concern.ALL, delay=0, only=night),
+        NotificationRule(contact_id=1, concern=AlertSelection.CRITICAL, delay=5),
+        NotificationRule(contact_id=1, concern=AlertSelection.ALL, delay=0, only=night),
     ]
     sunday = 6 * 24 * 60 + 22 * 60
-    edges = [0, 6 * 60, sunday, WEEK_MINUTES]
-    assert first_delays(rules, Concern.CRITICAL) == [
+    edges = [0, 6 * 60, sunday, MINUTES_PER_WEEK]
+    assert find_first_delays(rules, AlertSelection.CRITICAL) == [
         (edges[0], edges[1], 0),
         (edges[1], edges[2], 5),
         (edges[2], edges[3], 0),
     ]
-    assert [first for _, _, first in first_delays(rules, Concern.OTHER)] == [0, None, 0]
+    assert [first for _, _, first in find_first_delays(rules, AlertSelection.OTHER)] == [0, None, 0]

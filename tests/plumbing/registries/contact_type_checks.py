@@ -6,10 +6,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from domain.paging.notifications.contact_types.base import Address, Problem
+from domain.paging.notifications.contact_types.base import ContactAddress, SendProblem
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES
-from domain.paging.notifications.contacts import Contact, Owner
-from domain.paging.notifications.queue_state import states_by_type
+from domain.paging.notifications.contacts import Contact, ContactOwner
+from domain.paging.notifications.queue_state import find_contact_type_states
 from tests.plumbing.registries.made_up_contact_type import PIGEON
 from tests.support.notifications.paging import Pages, Person
 from tests.support.oauth.registrations import token_of
@@ -74,8 +74,8 @@ def pages(settings: Settings) -> Iterator[Pages]:
 
 
 def pigeon_of(pages: Pages, person: Person) -> Contact:
-    address = Address(type=PIGEON, clear="loft 7", shown="loft", lane="pigeon")
-    return pages.contact(Owner(user_id=person.id), address, label="Roof")
+    address = ContactAddress(type=PIGEON, clear="loft 7", shown="loft", lane="pigeon")
+    return pages.contact(ContactOwner(user_id=person.id), address, label="Roof")
 
 
 def test_pages_are_sent_by_the_contact_type(pages: Pages) -> None:
@@ -83,7 +83,7 @@ def test_pages_are_sent_by_the_contact_type(pages: Pages) -> None:
     pigeon_of(pages, alice)
     alert = pages.alert("Disk full")
     pages.page([alert], alice)
-    PIGEON.problem = Problem("a hawk was seen")
+    PIGEON.problem = SendProblem("a hawk was seen")
     pages.run_for(3)
     assert any("“Roof” failed (a hawk was seen)" in text for _, _, text in pages.activity(alert))
     PIGEON.problem = None
@@ -94,6 +94,6 @@ def test_pages_are_sent_by_the_contact_type(pages: Pages) -> None:
     with pages.session() as session:
         counted = {
             each.type.name: each.failed_attempts
-            for each in states_by_type(session=session, now=pages.now)
+            for each in find_contact_type_states(session=session, now=pages.now)
         }
     assert counted["pigeon"] == 1

@@ -7,10 +7,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
 
-from domain.oauth.applications.refusals import list_refusals
-from domain.oauth.error_help import ERRORS
-from domain.oauth.grants.registry import registrable_grant_types
-from domain.oauth.registration import read_metadata
+from domain.oauth.applications.refusals import find_rejected_requests
+from domain.oauth.error_help import OAUTH_ERRORS
+from domain.oauth.grants.registry import list_registrable_grant_types
+from domain.oauth.registration import parse_client_metadata
 from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -59,7 +59,7 @@ def test_owners_see_why_the_grant_was_rejected(
     status, body = shake(visitor, application, "limp")
     assert (status, body["error_description"]) == (400, "The handshake is too weak.")
     with app.app_context():
-        (refused,) = list_refusals(application["id"], session=db.session())
+        (refused,) = find_rejected_requests(application["id"], session=db.session())
     assert (refused.title, refused.advice) == ("Weak handshake", "Press harder.")
 
 
@@ -92,13 +92,15 @@ def test_the_api_description_contains_the_parameters_of_the_grant(visitor: Flask
 def test_clients_can_register_for_the_grant(app: Flask) -> None:
     with app.app_context():
         policy = services().live_settings.derived(policies.oauth_policy)
-    offered = registrable_grant_types(policy)
-    read = read_metadata({"grant_types": ["handshake"]}, offered=offered, require_https=False)
+    offered = list_registrable_grant_types(policy)
+    read = parse_client_metadata(
+        {"grant_types": ["handshake"]}, offered=offered, require_https=False
+    )
     assert read.own_words["grant_types"] == ["refresh_token", "handshake"]
 
 
 def test_the_help_page_describes_errors_of_the_grant(visitor: FlaskClient) -> None:
-    (found,) = (each for each in ERRORS if each.code == "invalid_grant")
+    (found,) = (each for each in OAUTH_ERRORS if each.code == "invalid_grant")
     assert "handshake" in found.meaning
     assert "A handshake has to be firm." in visitor.get("/help/errors").text
 

@@ -9,13 +9,13 @@ from typing import Literal
 from authlib.oauth2.rfc6749 import grants
 
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
+from domain.oauth.reasons import RejectedGrantError, Rejection, RejectionReason
 
 _REGISTRY = "domain.oauth.grants.registry"
 _LINE = "    DeviceCodeGrant,\n"
-TOO_WEAK = Refusal(
+TOO_WEAK = Rejection(
     sentence="The handshake is too weak.",
-    reason=Reason(name="weak_handshake", title="Weak handshake", advice="Press harder."),
+    reason=RejectionReason(name="weak_handshake", title="Weak handshake", advice="Press harder."),
 )
 
 
@@ -39,7 +39,7 @@ class HandshakeGrant(TokenGrant[None, str], grants.BaseGrant):  # type: ignore[m
     def check(self, asked: ClientRequest[None]) -> str:
         handshake = asked.request.required("handshake")
         if handshake != "firm":
-            raise RefusedGrantError(TOO_WEAK)
+            raise RejectedGrantError(TOO_WEAK)
         return handshake
 
     def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:

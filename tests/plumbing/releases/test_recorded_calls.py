@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import delete, select
 
 from domain.releases.usage.storing import (
-    ANONYMOUS,
-    MOST_COUNTS,
-    MOST_SHAPES,
-    MOST_SHAPES_A_DAY,
+    ANONYMOUS_CONSUMER,
+    MAX_COUNTS,
+    MAX_SHAPES_PER_CONSUMER,
+    MAX_SHAPES_PER_DAY,
     CallCounter,
+    CallTotals,
     Consumer,
-    Count,
     Shape,
 )
 from models import CallCount, CallShape, PersonalAccessToken
@@ -172,31 +172,31 @@ def test_memory_for_ten_thousand_shapes_is_bounded() -> None:
             counter.count(consumer, shape, address=None, now=NOON)
     calls, dropped = counter.take()
 
-    assert len(calls) == MOST_COUNTS
+    assert len(calls) == MAX_COUNTS
     assert sum(each.count.calls for each in calls) + dropped == 60 * (10_000 // 60 + 1)
     of_one = [each for each in calls if each.consumer.user_id == 1]
-    assert len(of_one) == MOST_SHAPES + 1
-    assert max(each.count.calls for each in of_one) == 10_000 // 60 + 1 - MOST_SHAPES
+    assert len(of_one) == MAX_SHAPES_PER_CONSUMER + 1
+    assert max(each.count.calls for each in of_one) == 10_000 // 60 + 1 - MAX_SHAPES_PER_CONSUMER
 
 
 @pytest.mark.long
 def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService) -> None:
     alice = service.person("alice")
     counter = service.app.extensions["gatebell"].calls
-    made = shapes(MOST_SHAPES_A_DAY + 50)
-    for begin in range(0, len(made), MOST_SHAPES):
-        for shape in made[begin : begin + MOST_SHAPES]:
+    made = shapes(MAX_SHAPES_PER_DAY + 50)
+    for begin in range(0, len(made), MAX_SHAPES_PER_CONSUMER):
+        for shape in made[begin : begin + MAX_SHAPES_PER_CONSUMER]:
             counter.count(Consumer(alice.id, None, None), shape, address=None, now=NOON)
         assert service.flush()
 
     rows = service.rows()
-    assert len(rows) == MOST_SHAPES_A_DAY + 1
+    assert len(rows) == MAX_SHAPES_PER_DAY + 1
     assert sum(count.count for _, count in rows) == len(made)
 
 
 def test_added_counts_keep_the_first_and_last_time() -> None:
-    count = Count(2, NOON, NOON, "192.0.2.1")
-    count.add(Count(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
+    count = CallTotals(2, NOON, NOON, "192.0.2.1")
+    count.add(CallTotals(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
 
     assert (count.calls, count.first_at) == (5, NOON - timedelta(hours=1))
     assert (count.last_at, count.last_address) == (NOON, "192.0.2.1")
@@ -205,14 +205,14 @@ def test_added_counts_keep_the_first_and_last_time() -> None:
 def test_shapes_of_all_consumers_are_bounded(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.releases.usage.storing.MOST_SHAPES_IN_ALL", 5)
-    monkeypatch.setattr("domain.releases.usage.storing.OWN_SHAPES", 4)
+    monkeypatch.setattr("domain.releases.usage.storing.MAX_TOTAL_SHAPES", 5)
+    monkeypatch.setattr("domain.releases.usage.storing.GUARANTEED_SHAPES_PER_USER", 4)
     counter = service.app.extensions["gatebell"].calls
     for shape in shapes(4):
-        counter.count(ANONYMOUS, shape, address=None, now=NOON)
+        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
     for shape in shapes(9):
-        counter.count(ANONYMOUS, shape, address=None, now=NOON)
+        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
 
     rows = service.rows()
@@ -224,8 +224,8 @@ def test_shapes_of_all_consumers_are_bounded(
 def test_a_consumer_cannot_use_the_space_of_others(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.releases.usage.storing.MOST_SHAPES_IN_ALL", 20)
-    monkeypatch.setattr("domain.releases.usage.storing.OWN_SHAPES", 5)
+    monkeypatch.setattr("domain.releases.usage.storing.MAX_TOTAL_SHAPES", 20)
+    monkeypatch.setattr("domain.releases.usage.storing.GUARANTEED_SHAPES_PER_USER", 5)
     counter = service.app.extensions["gatebell"].calls
     mallory, alice = (service.person(name).id for name in ("mallory", "alice"))
     for shape in shapes(20):

@@ -8,13 +8,13 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from domain.accounts.users import UserView
-from domain.projects.members import OPERATOR, add_member
-from domain.releases.usage.storing import ANONYMOUS, Consumer
+from domain.projects.members import OPERATOR_VIEWER, add_member
+from domain.releases.usage.storing import ANONYMOUS_CONSUMER, Consumer
 from models import Application, Mail, Member, PersonalAccessToken, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.releases.recorded_calls import RecordedService
-from web.jobs.mail import queue_owners_mail
+from web.jobs.mail import queue_removal_mail
 
 pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
 #: The clock starts at noon on 1 March.
@@ -26,7 +26,7 @@ USERS = ("GET", "/api/v4/users")
 
 def queue(service: RecordedService, **changes: object) -> int:
     settings = replace(service.settings, **{"release_dates": DATES, **changes})  # type: ignore[arg-type]
-    return queue_owners_mail(settings, clock=lambda: service.now)
+    return queue_removal_mail(settings, clock=lambda: service.now)
 
 
 def mails(service: RecordedService) -> list[Mail]:
@@ -131,7 +131,7 @@ def test_no_email_is_sent_about_past_or_unaffected_traffic(
     use(service, locked)
     use(service, alice)
     service.token_of(service.person("bob"))("GET", "/projects")
-    service.count(ANONYMOUS, *USERS, "deployments-updated-at")
+    service.count(ANONYMOUS_CONSUMER, *USERS, "deployments-updated-at")
     service.flush()
     with service.session() as session:
         session.execute(update(User).where(User.id == locked.id).values(state="blocked"))
@@ -156,7 +156,9 @@ def test_current_maintainers_are_notified_of_their_project_s_token(
     with service.session() as session:
         shop = get_namespace("acme/shop", session=session)
         for name in ("bob", "carol"):
-            add_member(shop, name, Role.MAINTAINER, by=OPERATOR, session=session, now=service.now)
+            add_member(
+                shop, name, Role.MAINTAINER, by=OPERATOR_VIEWER, session=session, now=service.now
+            )
     exporter = service.resource_token_of("acme/shop")
     exporter("PUT", "/projects/acme%2Fshop", json=LEVEL)
     service.flush()

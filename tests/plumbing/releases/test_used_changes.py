@@ -9,11 +9,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from domain.access.roles import Role
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
-from domain.releases.usage.reading import NEAR_A_LIMIT, concerns_of
-from domain.releases.usage.storing import ANONYMOUS, Consumer, Shape
+from domain.releases.usage.reading import MIN_CALLS_NEAR_LIMIT, find_affecting_changes
+from domain.releases.usage.storing import ANONYMOUS_CONSUMER, Consumer, Shape
 from models import Application, InstanceSetting, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.releases.recorded_calls import Caller, RecordedService
@@ -83,7 +83,7 @@ def test_parameter_names_and_recorded_values_determine_the_certainty(
     shape: Shape, change_id: str, certainty: str | None
 ) -> None:
     expected = None if certainty is None else Certainty(certainty)
-    assert concerns_of(shape).get(change_id) is expected
+    assert find_affecting_changes(shape).get(change_id) is expected
 
 
 @pytest.mark.long
@@ -162,7 +162,7 @@ def test_only_current_maintainers_see_the_tokens_of_their_project(
     with service.session() as session:
         shop = get_namespace("acme/shop", session=session)
         for name, role in (("bob", Role.MAINTAINER), ("carol", Role.DEVELOPER)):
-            add_member(shop, name, role, by=OPERATOR, session=session, now=service.now)
+            add_member(shop, name, role, by=OPERATOR_VIEWER, session=session, now=service.now)
     use_level(service, service.resource_token_of("acme/shop"))
 
     seen = {
@@ -211,7 +211,7 @@ def test_only_administrators_see_all_consumers(service: RecordedService) -> None
     service.project_of(alice)
     nightly = service.token_of(alice)
     use_level(service, nightly)
-    service.count(ANONYMOUS, "GET", "/-/jwks", "jwks-alias", calls=7)
+    service.count(ANONYMOUS_CONSUMER, "GET", "/-/jwks", "jwks-alias", calls=7)
     service.flush()
 
     assert nightly("GET", "/releases/usage?scope=all").status_code == HTTPStatus.FORBIDDEN
@@ -341,9 +341,9 @@ def test_counts_of_a_deleted_user_are_deleted(service: RecordedService) -> None:
 @pytest.mark.both_databases
 def test_only_users_near_a_rate_limit_see_its_change(service: RecordedService) -> None:
     quiet, busy = (service.token_of(service.person(name)) for name in ("alice", "bob"))
-    for _ in range(NEAR_A_LIMIT):
+    for _ in range(MIN_CALLS_NEAR_LIMIT):
         busy("GET", "/users")
-    for _ in range(NEAR_A_LIMIT - 1):
+    for _ in range(MIN_CALLS_NEAR_LIMIT - 1):
         quiet("GET", "/users")
     service.flush()
     service.wait(hours=24)

@@ -8,7 +8,7 @@ from flask import Flask
 
 from tests.support.service.commands import operate
 from tests.support.wire.html_forms import forms_in
-from web.http.cookies import cookie_name
+from web.http.cookies import build_cookie_name
 from web.settings.reader import Settings
 
 
@@ -23,7 +23,7 @@ from web.settings.reader import Settings
     ],
 )
 def test_the_prefix_is_the_strictest_that_browsers_accept(base_url: str, name: str) -> None:
-    assert cookie_name("it", base_url) == name
+    assert build_cookie_name("it", base_url) == name
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from domain.accounts.factors.totp import new_seed
+from domain.accounts.factors.totp import generate_seed
 from domain.accounts.users import NewUser, create_user
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
@@ -61,7 +61,7 @@ def register_board(app: Flask) -> str:
 
 def give_app(app: Flask) -> pyotp.TOTP:
     """Add an authenticator app to Charlie's account, and return it."""
-    seed = new_seed()
+    seed = generate_seed()
     with app.test_request_context():
         device = TotpDevice(
             user_id=1,

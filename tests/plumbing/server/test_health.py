@@ -12,11 +12,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from domain.core.hosts import PRUNE, WORKER_HEARTBEAT, claim_turn
+from domain.core.hosts import PRUNE_JOB, WORKER_HEARTBEAT_JOB, claim_run
 from tests.support.service.live import SECRET_KEY
-from web.database.schema import newest_known_revision
+from web.database.schema import get_newest_known_revision
 from web.extensions import db
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 MakeApp = Callable[[Settings], Flask]
 
@@ -38,7 +38,7 @@ def test_without_a_database_the_process_is_alive_but_not_ready(
         "INSTANCE_PATH": str(tmp_path),
         "SECRET_KEY": SECRET_KEY,
     }
-    client = make_app(read_settings(nowhere)).test_client()
+    client = make_app(parse_settings(nowhere)).test_client()
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json == {"status": "unavailable", "database": "away"}
@@ -54,9 +54,9 @@ def test_without_a_database_metrics_include_the_reason_and_the_values_that_alert
         "INSTANCE_PATH": str(tmp_path),
         "SECRET_KEY": SECRET_KEY,
     }
-    told = make_app(read_settings(nowhere)).test_client().get("/metrics").text
+    told = make_app(parse_settings(nowhere)).test_client().get("/metrics").text
     assert 'gatebell_ready{reason="away"} 0.0\n' in told
-    assert f'",migration="{newest_known_revision()}",version="' in told
+    assert f'",migration="{get_newest_known_revision()}",version="' in told
     for name in ("worker_last_seen", "prune_last_started"):
         assert f"gatebell_{name}_timestamp_seconds 0.0\n" in told
 
@@ -67,8 +67,8 @@ def test_metrics_keep_the_last_known_times_without_a_database(
 ) -> None:
     seen = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
     with app.app_context(), Session(db.engine) as session, session.begin():
-        for job in (WORKER_HEARTBEAT, PRUNE):
-            claim_turn(job, period=timedelta(minutes=1), session=session, now=seen)
+        for job in (WORKER_HEARTBEAT_JOB, PRUNE_JOB):
+            claim_run(job, period=timedelta(minutes=1), session=session, now=seen)
     told = client.get("/metrics").text
     assert 'gatebell_ready{reason="ok"} 1.0\n' in told
     times = [line for line in told.splitlines() if "_timestamp_seconds 1.7" in line]

@@ -19,7 +19,7 @@ from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import JSON, Endpoint, connect, item, webhook
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.kept_connection import Answer, KeptConnection, asked
-from web.server.heavy_requests import MOST_WAITING, HeavyProcess
+from web.server.heavy_requests import MAX_WAITING_REQUESTS, HeavyProcess
 
 #: Number of body bytes that make a request heavy.
 LARGE = 200_000
@@ -247,7 +247,7 @@ def is_to_be_repeated(answer: Answer) -> bool:
 
 
 def test_requests_beyond_the_queue_limit_have_to_be_repeated(live: LiveGatebell) -> None:
-    with held_heavy_process(live), asking(live, *[check()] * MOST_WAITING) as waiting:
+    with held_heavy_process(live), asking(live, *[check()] * MAX_WAITING_REQUESTS) as waiting:
         assert not are_answered(waiting)
         with asking(live, check(), asked("/healthz")) as (refused, light):
             assert is_to_be_repeated(refused.answer())

@@ -261,17 +261,17 @@ say("the", "last", 0)
 def test_a_partly_written_line_is_completed_before_other_lines(reader: Reader) -> None:
     first, second = (nonblocking_output.open_output(reader.writing) for _ in range(2))
     line = b"x" * 200_000 + b"\n"
-    written = first.write_at_once(line)
+    written = first.write_without_waiting(line)
     assert 0 < written < len(line)
     while reader.read(65_536):
         pass
     with pytest.raises(BlockingIOError):
-        second.write_at_once(b"short\n")
+        second.write_without_waiting(b"short\n")
     with ThreadPoolExecutor(1) as thread:
         rest = thread.submit(first.write_all, line[written:])
         reader.lines_until("x")
         assert rest.result() == len(line) - written
-    assert second.write_at_once(b"short\n") == 6
+    assert second.write_without_waiting(b"short\n") == 6
     reader.lines_until("short")
     assert reader.found == line + b"short\n"
     for each in (first, second):
@@ -331,7 +331,7 @@ def test_a_thread_writes_lines_after_a_slow_write(
         threads = count_threads()
         stream.write("fast\n")
         assert count_threads() == threads
-        monkeypatch.setattr(nonblocking_output, "_SLOW_SECONDS", -1)
+        monkeypatch.setattr(nonblocking_output, "_SLOW_WRITE_SECONDS", -1)
         for line in ("slow\n", "by the thread\n", "and this one\n"):
             stream.write(line)
         stream.drain(_SECONDS)

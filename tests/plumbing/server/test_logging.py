@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from web.logging import JsonFormatter, TextFormatter, logs_json, without_secrets
-from web.settings.reader import read_settings
+from web.logging import JsonFormatter, TextFormatter, mask_secrets, uses_json_log
+from web.settings.reader import parse_settings
 
 
 def record(message: str, **extra: object) -> logging.LogRecord:
@@ -53,13 +53,13 @@ def test_a_line_with_unencodable_characters_is_written(
 )
 def test_credentials_in_a_text_are_hidden(text: str, hidden: str) -> None:
     assert hidden in text
-    assert hidden not in without_secrets(text)
-    assert "[hidden]" in without_secrets(text)
+    assert hidden not in mask_secrets(text)
+    assert "[hidden]" in mask_secrets(text)
 
 
 @pytest.mark.parametrize("text", ["GET /groups 200", "the keys rotate", "alice: hello@example.org"])
 def test_ordinary_text_is_not_changed(text: str) -> None:
-    assert without_secrets(text) == text
+    assert mask_secrets(text) == text
 
 
 def test_a_secret_in_a_traceback_is_hidden() -> None:
@@ -79,5 +79,5 @@ def test_lines_are_text_on_a_terminal_and_json_elsewhere(
     chosen: str, *, on_terminal: bool, is_json: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: on_terminal)
-    settings = read_settings({"BASE_URL": "http://localhost", "LOG_FORMAT": chosen})
-    assert logs_json(settings) is is_json
+    settings = parse_settings({"BASE_URL": "http://localhost", "LOG_FORMAT": chosen})
+    assert uses_json_log(settings) is is_json

@@ -17,7 +17,7 @@ def test_the_log_shows_where_a_request_waited(
     def wait_for_ever() -> None:
         gevent.sleep(60)
 
-    monkeypatch.setattr("blueprints.oauth.token.request_in_form", wait_for_ever)
+    monkeypatch.setattr("blueprints.oauth.token.read_form_request", wait_for_ever)
     app = client.application
     inner = app.wsgi_app
     monkeypatch.setattr(

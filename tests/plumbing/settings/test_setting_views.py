@@ -4,10 +4,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from web.admin.security_warnings import security_warnings
-from web.admin.settings import SettingView, ValueSource, section_views, title_of
+from web.admin.security_warnings import list_security_warnings
+from web.admin.settings import SettingView, ValueSource, format_setting_title, list_section_views
 from web.settings.reader import Settings
-from web.settings.sections import sections
+from web.settings.sections import list_sections
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 def view(settings: Settings, name: str, **stored: str) -> SettingView:
     return next(
         each
-        for section in section_views(settings, stored)
+        for section in list_section_views(settings, stored)
         for each in section.settings
         if each.name == name
     )
@@ -31,15 +31,15 @@ def view(settings: Settings, name: str, **stored: str) -> SettingView:
     ],
 )
 def test_a_title_is_made_from_the_name(name: str, title: str) -> None:
-    assert title_of(name) == title
+    assert format_setting_title(name) == title
 
 
 def test_every_setting_is_in_exactly_one_section(settings: Settings) -> None:
-    names = [each.name for section in sections() for each in section.settings]
+    names = [each.name for section in list_sections() for each in section.settings]
     assert sorted(names) == sorted(each.name for each in fields(Settings))
-    shown = [each.name for section in section_views(settings, {}) for each in section.settings]
+    shown = [each.name for section in list_section_views(settings, {}) for each in section.settings]
     assert sorted(shown) == sorted(names)
-    assert all(section.title for section in sections())
+    assert all(section.title for section in list_sections())
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_an_insecure_setting_causes_a_warning(
     settings: Settings, changes: dict[str, object], risk: str
 ) -> None:
     safe = replace(settings, base_url="http://127.0.0.1:8000")
-    assert list(security_warnings(safe)) == []
-    found = [each.setting for each in security_warnings(replace(safe, **changes))]  # type: ignore[arg-type]
+    assert list(list_security_warnings(safe)) == []
+    found = [each.setting for each in list_security_warnings(replace(safe, **changes))]  # type: ignore[arg-type]
     assert risk in found
 
 
@@ -157,15 +157,15 @@ def test_encrypted_or_local_connections_cause_no_warning(
     settings: Settings, changes: dict[str, str]
 ) -> None:
     safe = replace(settings, base_url="http://127.0.0.1:8000")
-    assert list(security_warnings(replace(safe, **changes))) == []  # type: ignore[arg-type]
+    assert list(list_security_warnings(replace(safe, **changes))) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000"])
 def test_http_on_localhost_causes_no_warning(settings: Settings, host: str) -> None:
     local = replace(settings, base_url=f"http://{host}")
-    assert [each.setting for each in security_warnings(local)] == []
+    assert [each.setting for each in list_security_warnings(local)] == []
 
 
 def test_processes_with_shared_rate_limits_cause_no_warning(settings: Settings) -> None:
     several = replace(settings, web_concurrency=2, ratelimit_storage_uri="memory://")
-    assert list(security_warnings(several)) == []
+    assert list(list_security_warnings(several)) == []

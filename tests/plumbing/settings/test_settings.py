@@ -15,20 +15,20 @@ from sqlalchemy.engine import make_url
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from web.server.temporary_files import check_temporary_directory
-from web.settings.fields import about
-from web.settings.kinds import OWN_FIRST_PARTS
+from web.settings.fields import get_setting_metadata
+from web.settings.kinds import OWN_FIRST_SEGMENTS
 from web.settings.reader import (
     Settings,
     SettingsError,
-    misspelt_in_environment,
-    override,
-    read_change,
-    read_settings,
+    apply_stored_settings,
+    list_ignored_variables,
+    parse_change,
+    parse_settings,
 )
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
-    return read_settings({"INSTANCE_PATH": str(tmp_path), **variables})
+    return parse_settings({"INSTANCE_PATH": str(tmp_path), **variables})
 
 
 def sentence_for(tmp_path: Path, **variables: str) -> str:
@@ -51,7 +51,7 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
 
 def test_an_empty_rate_limit_means_no_limit(tmp_path: Path) -> None:
     for each in fields(Settings):
-        if about(each).kind.allowed.startswith("empty or off for no limit"):
+        if get_setting_metadata(each).kind.allowed.startswith("empty or off for no limit"):
             turned_off = settings_with(tmp_path, **{each.name.upper(): ""})
             assert getattr(turned_off, each.name) == "", each.name
     assert settings_with(tmp_path).client_registration_rate_limit == "20/hour"
@@ -223,44 +223,44 @@ def test_the_secret_key_is_created_once_and_readable_only_by_its_owner(tmp_path:
 
 
 def test_stored_settings_override_the_environment(tmp_path: Path) -> None:
-    settings = override(settings_with(tmp_path, TIER="free"), {"tier": "premium"})
+    settings = apply_stored_settings(settings_with(tmp_path, TIER="free"), {"tier": "premium"})
     assert settings.tier == "premium"
 
 
 def test_a_stored_setting_that_is_no_longer_valid_is_ignored(tmp_path: Path) -> None:
     stored = {"tier": "gold", "page_size": "50", "of_yesterday": "1", "port": "9000"}
-    settings = override(settings_with(tmp_path), stored)
+    settings = apply_stored_settings(settings_with(tmp_path), stored)
     assert (settings.tier, settings.page_size, settings.port) == ("ultimate", 50, 8000)
 
 
 def test_a_change_is_validated_like_a_variable() -> None:
-    assert read_change("PAGE_SIZE", "50") == 50
+    assert parse_change("PAGE_SIZE", "50") == 50
     with pytest.raises(SettingsError, match=r"^PAGE_SIZE must be a whole number from 5 to 200"):
-        read_change("page_size", "1000")
+        parse_change("page_size", "1000")
 
 
 def test_only_the_environment_can_set_an_audit_retention_below_a_month(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(SettingsError, match=r"must be a whole number of days from 30 to 36500"):
-        read_change("audit_event_keep_days", "29")
-    assert read_change("audit_event_keep_days", "30") == 30
+        parse_change("audit_event_keep_days", "29")
+    assert parse_change("audit_event_keep_days", "30") == 30
     brief = settings_with(tmp_path, AUDIT_EVENT_KEEP_DAYS="7")
     assert brief.audit_event_keep_days == 7
     # A stored value from before the minimum existed is ignored.
-    assert override(settings_with(tmp_path), {"audit_event_keep_days": "1"}) == override(
-        settings_with(tmp_path), {}
-    )
+    assert apply_stored_settings(
+        settings_with(tmp_path), {"audit_event_keep_days": "1"}
+    ) == apply_stored_settings(settings_with(tmp_path), {})
 
 
 def test_a_setting_that_is_read_at_startup_cannot_be_changed_later() -> None:
     with pytest.raises(SettingsError, match=r"^PORT is only read from the environment"):
-        read_change("port", "9000")
+        parse_change("port", "9000")
 
 
 def test_an_unknown_setting_cannot_be_changed() -> None:
     with pytest.raises(SettingsError, match=r"^colour is not a setting"):
-        read_change("colour", "blue")
+        parse_change("colour", "blue")
 
 
 def as_nobody(work: Callable[[], str]) -> str:
@@ -285,7 +285,7 @@ def test_an_instance_path_that_is_not_writable_is_rejected() -> None:
 
         def sentence() -> str:
             try:
-                read_settings({"INSTANCE_PATH": made, "SECRET_KEY": "k" * 32})
+                parse_settings({"INSTANCE_PATH": made, "SECRET_KEY": "k" * 32})
             except SettingsError as error:
                 return str(error)
             return "no error"
@@ -322,7 +322,7 @@ def test_a_misspelled_setting_causes_a_warning(
 ) -> None:
     monkeypatch.setattr(os, "environ", {name: "x"})
     sentence = f"{name} is not a setting. Did you mean {meant}?"
-    assert misspelt_in_environment() == (sentence,)
+    assert list_ignored_variables() == (sentence,)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_misspelled_setting_causes_a_warning(
 )
 def test_a_removed_setting_causes_a_warning(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(os, "environ", {name: "x", "SELF_MONITOR_INTERVAL_SECONDS": ""})
-    (said,) = misspelt_in_environment()
+    (said,) = list_ignored_variables()
     assert said == (
         f"{name} is no longer a setting and is ignored. Remove it, and see "
         "docs/health-and-metrics.md#monitor-gatebell-itself."
@@ -343,7 +343,7 @@ def test_variables_of_other_programs_cause_no_warning(monkeypatch: pytest.Monkey
     more = "TEST_DATABASE_URL INSTANCE_ID LOG_FILE WEB_PORT SSL_CERT_FILE"
     names = (*others.split(), *more.split(), "METRICS_TOKEN_FILE", "PYTHONPATH", "MAIL_URL")
     monkeypatch.setattr(os, "environ", dict.fromkeys(names, "x") | {"REDIS_URL": ""})
-    assert misspelt_in_environment() == ()
+    assert list_ignored_variables() == ()
 
 
 def test_a_similar_variable_causes_no_warning_if_the_setting_is_set(
@@ -352,7 +352,7 @@ def test_a_similar_variable_causes_no_warning_if_the_setting_is_set(
     ours = ("MAIL_URL", "SECRET_KEY_FILE", "RATELIMIT_STORAGE_URI")
     theirs = ("MAIL_HOST", "SECRET_KEY_BASE", "REDIS_URL")
     monkeypatch.setattr(os, "environ", dict.fromkeys((*ours, *theirs), "x"))
-    assert misspelt_in_environment() == ()
+    assert list_ignored_variables() == ()
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_an_error_does_not_show_the_password_of_the_rate_limit_store(tmp_path: P
 
 @pytest.mark.parametrize("path", ["/gate", "/tools/gate-1.0_~", "/gate/"])
 def test_the_base_url_can_have_a_path(tmp_path: Path, path: str) -> None:
-    settings = read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
+    settings = parse_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
     assert settings.base_url == f"https://a{path.rstrip('/')}"
 
 
@@ -435,10 +435,10 @@ def test_the_base_url_can_have_a_path(tmp_path: Path, path: str) -> None:
 )
 def test_an_ambiguous_path_in_the_base_url_is_rejected(tmp_path: Path, path: str) -> None:
     with pytest.raises(SettingsError, match="BASE_URL"):
-        read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
+        parse_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
 
 
 @pytest.mark.one_database("sqlite")
 def test_the_base_path_cannot_begin_with_a_route_of_the_service(app: Flask) -> None:
     names = {rule.rule.strip("/").split("/")[0] for rule in app.url_map.iter_rules()}
-    assert {name for name in names if name and not name.startswith("<")} <= OWN_FIRST_PARTS
+    assert {name for name in names if name and not name.startswith("<")} <= OWN_FIRST_SEGMENTS

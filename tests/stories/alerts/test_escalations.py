@@ -11,8 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contacts import ContactOwner
 from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
@@ -46,13 +46,13 @@ def receiver() -> Iterator[Receiver]:
 
 def chat_of(shop: Escalated, receiver: Receiver) -> None:
     """Give Bob a contact at an HTTP service, in addition to his email address."""
-    address = Address(
+    address = ContactAddress(
         type=APPRISE,
         clear=receiver.contact_url,
         shown="ntfy://…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",
     )
-    shop.contact(Owner(user_id=shop.bob.id), address)
+    shop.contact(ContactOwner(user_id=shop.bob.id), address)
 
 
 def mails_to(mailbox: Mailbox, name: str) -> list[str]:

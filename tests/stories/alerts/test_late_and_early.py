@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from domain.alerts.reading.times import END_BEFORE_START
-from domain.alerts.storing.lifecycle import ARRIVED_LATE
+from domain.alerts.storing.lifecycle import ARRIVED_LATE_WARNING
 from models import Alert
 from tests.support.accounts.people import alice, database_of, signed_in
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
@@ -94,7 +94,9 @@ def test_a_late_copy_opens_no_alert(
     assert (first.status, first.events) == ("resolved", 2)
     log = newest_delivery(gatebell, endpoint.project)
     assert (log.opened, log.joined, log.resolved) == (len(others), 1, 0)
-    assert log.parse_warnings == [f"Item 1: {ARRIVED_LATE}" if others else ARRIVED_LATE]
+    assert log.parse_warnings == [
+        f"Item 1: {ARRIVED_LATE_WARNING}" if others else ARRIVED_LATE_WARNING
+    ]
     assert "arrived late" in page_of(gatebell, endpoint)
     # The next alert begins after that end.
     again = endpoint.post(webhook(item("a", startsAt="2026-11-21T08:00:00Z"), *others))

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.lifecycle.password_reset import SEALED_FOR as PASSWORD
-from domain.accounts.lifecycle.sign_up import SEALED_FOR as SIGN_UP
-from domain.accounts.sign_up import LINK_LIFETIME as SIGN_UP_LIFETIME
-from domain.housekeeping.pruning import Retention, prune
+from domain.accounts.lifecycle.password_reset import RESET_LINK_PURPOSE as PASSWORD
+from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE as SIGN_UP
+from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME as SIGN_UP_LIFETIME
+from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Mail, User
 from tests.http.accounts.signing_in.test_forgotten_password import ask_for
 from tests.http.api.projects.test_invitations_api import invite
@@ -41,7 +41,7 @@ from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.mail import send_mail
 from web.jobs.retention import deactivate_idle_accounts
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 SETTINGS = {
     "MAIL_URL": f"smtp://127.0.0.1:{free_port()}",
@@ -65,7 +65,7 @@ class Night:
         environment = dict(self.service.environment)
         if port is not None:
             environment["MAIL_URL"] = f"smtp://127.0.0.1:{port}"
-        send_mail(read_settings(environment), clock=lambda: moment)
+        send_mail(parse_settings(environment), clock=lambda: moment)
 
     def next_try(self) -> datetime | None:
         with database_of(self.service) as session:
@@ -79,7 +79,7 @@ class Night:
             moment = self.next_try()
         with Session(self.service.engine()) as session:
             kept = Retention(keep_deliveries=1, keep_for=DAY)
-            prune(kept, session=session, now=until, between=session.commit)
+            prune_expired_rows(kept, session=session, now=until, between=session.commit)
 
     def come_back(self, moment: datetime) -> None:
         """Send all waiting messages as soon as they are due."""
@@ -148,7 +148,7 @@ def wait_for_mail(service: LiveGatebell) -> People:
     owner = make_user(service)
     invite(script_of(service, owner), make_project(service, owner), people.invited.email)
     assert ask_for(service, people.forgetful.username)[1].status_code == 302
-    deactivate_idle_accounts(read_settings(service.environment))
+    deactivate_idle_accounts(parse_settings(service.environment))
     return people
 
 

@@ -6,7 +6,7 @@ import pytest
 import requests
 from sqlalchemy import delete, select, update
 
-from domain.alerts.integrations.monitors import joined_with
+from domain.alerts.integrations.monitors import list_joined_ids
 from models import Alert, Host, IncidentFingerprint, Integration
 from tests.support.accounts.people import alice, database_of, now, settings_of, signed_in
 from tests.support.alerts.integration_pages import address
@@ -16,7 +16,7 @@ from tests.support.database.audit_log import events_with_subject
 from tests.support.database.stored import alerts_of, change, integrations_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.retention import let_alerts_follow_monitors
+from web.jobs.retention import assign_alerts_to_monitors
 
 pytestmark = pytest.mark.both_databases
 
@@ -192,7 +192,7 @@ def test_an_alert_reopens_although_another_monitor_has_an_equal_one(gatebell: Li
     assert alerts(gatebell, one).put("/1", status="triggered").status_code == 200
     alerts(gatebell, one).put("/1", status="resolved")
     join(gatebell, one, other)
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert alerts(gatebell, one).put("/1", status="triggered").status_code == 409
 
 
@@ -201,7 +201,7 @@ def test_resolved_alerts_follow_their_integration(gatebell: LiveGatebell) -> Non
     one.accepted(fingerprint="x")
     one.accepted(fingerprint="x", end_time=OVER)
     join(gatebell, one, other)
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     # A recovery that the other integration repeats finds the resolved alert.
     assert other.accepted(fingerprint="x", end_time=OVER)["iid"] == 1
     assert len(states(gatebell, one)) == 1
@@ -230,7 +230,7 @@ def test_integrations_are_joined_on_their_page(gatebell: LiveGatebell) -> None:
     saved = submit(browser, page, form_to(page, "/configure"), joined_with=str(other.id))
     assert saved.status_code == 302, saved.text
     (row, partner) = integrations_of(gatebell, one.project)
-    assert joined_with(row, [partner]) == (other.id,)
+    assert list_joined_ids(row, [partner]) == (other.id,)
     assert "checked" in browser.get(url).text.split("Same monitor")[1].split("</fieldset>")[0]
 
 
@@ -257,7 +257,7 @@ def test_an_upgrade_gives_open_alerts_to_the_integration_of_the_last_report(
     other.accepted(fingerprint="gone", end_time=OVER)
     assert [each[2] for each in states(gatebell, one)] == [1, 2, 3, 1, 1]
 
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
 
     assert one.accepted(fingerprint="first")["iid"] == 1
     assert other.accepted(fingerprint="last")["iid"] == 2
@@ -279,7 +279,7 @@ def test_an_upgrade_changes_nothing_where_a_project_has_one_integration(
     remove_monitors(gatebell, one)
     one.accepted(fingerprint="x")
     before = alerts_of(gatebell, one.project)[0].fingerprint
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert alerts_of(gatebell, one.project)[0].fingerprint == before
     assert one.accepted(fingerprint="x")["iid"] == 1
     other = connect(gatebell, one.project, name="New")
@@ -303,14 +303,14 @@ def test_integrations_share_alerts_while_a_host_runs_an_earlier_release(
         )
         session.commit()
     try:
-        let_alerts_follow_monitors(settings_of(gatebell))
+        assign_alerts_to_monitors(settings_of(gatebell))
         one.accepted(fingerprint="x")
         assert other.accepted(fingerprint="x")["iid"] == 1
     finally:
         with database_of(gatebell) as session:
             session.execute(delete(Host).where(Host.name == "elsewhere:1 web"))
             session.commit()
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert one.accepted(fingerprint="x")["iid"] == 2
     assert other.accepted(fingerprint="x")["iid"] == 1
 
@@ -338,7 +338,7 @@ def test_a_new_integration_keeps_alerts_from_hosts_of_an_earlier_release(
     store_alert_of_monitor(gatebell, new, None, "y")
     assert new.accepted(fingerprint="x")["iid"] == 3
 
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
 
     assert [each[1] for each in states(gatebell, one)] == ["triggered", "triggered", "resolved"]
     assert new.accepted(fingerprint="x", end_time=OVER)["iid"] == 1
@@ -369,7 +369,7 @@ def test_joining_keeps_the_worse_severity_of_two_equal_open_alerts(gatebell: Liv
 def test_alerts_of_a_deleted_integration_follow_the_last_joined_one(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     remove_monitors(gatebell, one)
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     third = connect(gatebell, one.project, name="Third")
     join(gatebell, other, one)
     one.accepted(fingerprint="x")
@@ -402,5 +402,5 @@ def test_an_alert_of_a_concurrent_request_follows_its_integration(gatebell: Live
     change(gatebell, update(Integration).where(own).values(monitor_id=12345))
     one.accepted(fingerprint="y")
     change(gatebell, update(Integration).where(own).values(monitor_id=row.monitor_id))
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert one.accepted(fingerprint="y")["iid"] == 2

@@ -9,11 +9,11 @@ import pytest
 from flask import Flask
 from sqlalchemy import select
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.core.errors import NotFoundError
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.paging.on_call.feeds import open_feed, renew_feed
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.paging.on_call.feeds import find_feed_by_token, renew_feed
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.mail.stored_texts import readable
@@ -250,7 +250,7 @@ def test_past_shifts_are_available_for_four_hundred_days(begin: Begin) -> None:
         kept = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
         with night.app.app_context():
             session = db.session()
-            prune(kept, session=session, now=night.now, between=session.commit)
+            prune_expired_rows(kept, session=session, now=night.now, between=session.commit)
             session.commit()
         night.give_token("alice")
 
@@ -273,7 +273,7 @@ def test_a_calendar_url_stays_valid_after_a_change_of_the_secret_key(begin: Begi
         assert project_id is not None
         project = project_in(session, project_id)
 
-        def holding(*keys: str) -> Work:
+        def holding(*keys: str) -> UnitOfWork:
             policies: Any = {Keyring: Keyring(*keys)}
             actor = user_actor(alice, "alice")
             return replace(
@@ -282,10 +282,10 @@ def test_a_calendar_url_stays_valid_after_a_change_of_the_secret_key(begin: Begi
 
         token = renew_feed(holding("old"), project, schedule)
         with pytest.raises(NotFoundError):
-            open_feed(holding("new"), token)
-        assert open_feed(holding("new", "old"), token).user_id == alice
+            find_feed_by_token(holding("new"), token)
+        assert find_feed_by_token(holding("new", "old"), token).user_id == alice
         session.expire_all()
-        opened = open_feed(holding("new"), token)
+        opened = find_feed_by_token(holding("new"), token)
         assert [found.id for _, found in opened.schedules] == [schedule]
         session.rollback()
 

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import select
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.core.errors import ConflictError
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import Sign
+from domain.delivery.mail.outbox import MessageSettings
 from domain.paging.contacts.actions import delete_channel
 from domain.paging.escalations.actions import (
     create_policy,
@@ -22,18 +22,18 @@ from domain.paging.escalations.actions import (
 )
 from domain.paging.escalations.gaps import queue_gap_notices
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.on_call.actions import create_schedule, delete_schedule
 from domain.paging.on_call.change_actions import create_override
 from domain.paging.on_call.types import NewOverride, NewSchedule
-from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.access import resolve_group, resolve_project
 from domain.projects.creation import ReservedNames, create_group
-from domain.projects.deletion import contents_of
+from domain.projects.deletion import count_contents
 from domain.projects.group_actions import delete_group, transfer_group
 from domain.projects.project_actions import transfer_project
-from domain.projects.types import GroupTransfer, ProjectTransfer, Repositories, Repository
-from domain.projects.views import Holder, Viewer
+from domain.projects.types import GroupTransfer, ProjectTransfer, RepositoryLookup, RepositoryState
+from domain.projects.views import ProjectOrGroup, Viewer
 from models import AlertFollower, Group, Mail, Member
 from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -45,8 +45,8 @@ pytestmark = pytest.mark.both_databases
 Result = TypeVar("Result")
 _OPERATOR = Viewer(user_id=None, is_admin=True)
 #: Repository of a project without any push.
-_EMPTY = Repository(default_branch=None, is_empty=True)
-_POLICIES = (ReservedNames(frozenset()), Repositories(lambda _project: _EMPTY))
+_EMPTY = RepositoryState(default_branch=None, is_empty=True)
+_POLICIES = (ReservedNames(frozenset()), RepositoryLookup(lambda _project: _EMPTY))
 
 
 class Team(Escalated):
@@ -70,12 +70,12 @@ class Team(Escalated):
             return made.group_id or 0
 
     @contextmanager
-    def at(self, path: str) -> Iterator[tuple[Work, Holder]]:
+    def at(self, path: str) -> Iterator[tuple[UnitOfWork, ProjectOrGroup]]:
         """Open a transaction in a project, or in a group if the path ends with a slash."""
         with self.session() as session:
             work = work_in(session, now=self.now, policies=_POLICIES)
-            find: Callable[..., Holder] = (
-                follow_to_group if path.endswith("/") else follow_to_project
+            find: Callable[..., ProjectOrGroup] = (
+                resolve_group if path.endswith("/") else resolve_project
             )
             yield work, find(path.rstrip("/"), _OPERATOR, session=session)
 
@@ -125,7 +125,9 @@ def team(settings: Settings, mailbox: Mailbox) -> Iterator[Team]:
 
 def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
-    room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
+    room = team.contact(
+        ContactOwner(group_id=_group(team, "acme")), parse_email_address("room@pager.example")
+    )
     policy = team.policy_at("acme/", "0s schedule:Primary", f"5m channel:{room.label}")
     # One project existed before, and another one is created.
     site = team.project("acme/site")
@@ -217,7 +219,9 @@ def test_a_transferred_project_pages_the_users_of_its_new_group(team: Team) -> N
 
 def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
-    room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
+    room = team.contact(
+        ContactOwner(group_id=_group(team, "acme")), parse_email_address("room@pager.example")
+    )
     shared = team.policy_at("acme/", "0s user:alice", default=False)
     own = team.policy_at("acme/shop", "0s schedule:primary", f"1m channel:{room.label}", name="Own")
     route = NewRoute(name="All", escalation_policy_id="Night")
@@ -237,7 +241,7 @@ def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
     team.do("acme/", create_route, route)
     with team.at("acme/") as (work, group):
         counts = {
-            each.word: each.count for each in contents_of(group.namespace, session=work.session)
+            each.word: each.count for each in count_contents(group.namespace, session=work.session)
         }
     assert {"on-call schedule", "escalation policy", "project"} <= counts.keys()
     assert team.whom(site) == ["alice"]
@@ -248,7 +252,7 @@ def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
     # The first check finds missing objects, and maintainers of the group see more details.
     carol = team.person("carol", role=None)
     team.join(carol, "acme", Role.MAINTAINER)
-    sign = Sign(
+    sign = MessageSettings(
         instance_name="Gatebell",
         base_url="http://gatebell.example",
         keyring=Keyring(team.settings.secret_key),
@@ -264,7 +268,7 @@ def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
     assert team.whom(site) == []
 
 
-def _looking(team: Team, sign: Sign) -> Callable[[], int]:
+def _looking(team: Team, sign: MessageSettings) -> Callable[[], int]:
     def look() -> int:
         with team.session() as session:
             return queue_gap_notices(sign, session=session, now=team.now, between=session.flush)

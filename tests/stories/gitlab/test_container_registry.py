@@ -30,8 +30,8 @@ from tests.support.registry.listed import tags_of, wait_for_tags, work
 from tests.support.registry.programs import Registry, is_installed
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.retention import remove_from_database
-from web.settings.reader import read_settings
+from web.jobs.retention import remove_deleted_data
+from web.settings.reader import parse_settings
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="scripts/ensure-registry could not fetch them"),
@@ -311,12 +311,12 @@ def test_deleting_a_project_deletes_its_images(
     token = make_bot_token(
         script, namespace_of(service, "projects", project), scopes=["write_registry"]
     ).clear
-    settings = read_settings(service.environment)
-    remove_from_database(settings)
+    settings = parse_settings(service.environment)
+    remove_deleted_data(settings)
     assert not registry.inspect(f"{project}:v1", token).is_done
     assert not registry.push(image, f"{project}:v2", token).is_done
     assert work(service) >= 1
-    assert remove_from_database(settings)["projects"] == 1
+    assert remove_deleted_data(settings)["projects"] == 1
 
     assert registry.push(image, f"{project}:v2", token).is_done
     assert registry.inspect(f"{project}:v2", token).is_done

@@ -27,7 +27,7 @@ from tests.support.git.client import Done, GitClient
 from tests.support.git.raw import clone_request, not_reading
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
-from web.jobs.retention import remove_from_database
+from web.jobs.retention import remove_deleted_data
 
 pytestmark = pytest.mark.one_database("postgres")
 
@@ -216,7 +216,7 @@ def test_a_clone_of_a_removed_repository_fails_with_a_message(team: Team) -> Non
     with not_reading(team.gatebell, clone_request_of(team)) as client:
         answer = begun(client)
         delete(team)
-        remove_from_database(settings_of(team.gatebell))
+        remove_deleted_data(settings_of(team.gatebell))
         body = answer.read()
     # This is the side band for errors, which Git shows (gitprotocol-pack).
     assert b"\x03aborting due to possible repository corruption on the remote side." in body

@@ -17,7 +17,7 @@ from authlib.integrations.requests_client import OAuth2Session
 
 from domain.access.roles import Role
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from tests.stories.third_parties import Browser
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.namespaces import get_namespace
@@ -177,7 +177,9 @@ def join(gatebell: LiveGatebell, person: Person) -> str:
         for each in (path, f"{path}/below"):
             creation.create_group(each, reserved=frozenset(), session=session, now=now())
         place = get_namespace(path, session=session)
-        add_member(place, person.username, Role.GUEST, by=OPERATOR, session=session, now=now())
+        add_member(
+            place, person.username, Role.GUEST, by=OPERATOR_VIEWER, session=session, now=now()
+        )
     return path
 
 

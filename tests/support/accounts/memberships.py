@@ -4,7 +4,7 @@ from datetime import date
 
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.projects.member_lists import MemberFilter, list_members
 from domain.projects.views import MemberView, Namespace
 
@@ -13,7 +13,7 @@ def all_members(
     namespace: Namespace, *, session: Session, today: date, viewer_id: int | None = None
 ) -> tuple[MemberView, ...]:
     """Return all members of a group or project, highest roles first."""
-    part = ListPart(size=1_000, order_by="role")
+    part = PageRequest(size=1_000, order_by="role")
     found = list_members(
         namespace, MemberFilter(), part, viewer_id=viewer_id, session=session, today=today
     )

@@ -5,8 +5,8 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import get_user
 from domain.core.errors import NotFoundError
-from domain.projects.access import namespace_of
-from domain.projects.members import is_here
+from domain.projects.access import build_namespace
+from domain.projects.members import is_direct_membership
 from domain.projects.views import Namespace
 from models import Group, Member, Project
 from models.folding import fold
@@ -27,7 +27,7 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
     found = group or project
     if found is None:
         raise NotFoundError(path)
-    return namespace_of(found)
+    return build_namespace(found)
 
 
 def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
@@ -36,7 +36,9 @@ def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
     Raise NotFoundError if the user is not a member.
     """
     user = get_user(login, session=session)
-    number = session.scalar(select(Member.id).where(Member.user_id == user.id, is_here(namespace)))
+    number = session.scalar(
+        select(Member.id).where(Member.user_id == user.id, is_direct_membership(namespace))
+    )
     if number is None:
         raise NotFoundError(login)
     return number

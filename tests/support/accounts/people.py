@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.accounts.passwords import hash_password
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import ACTIVE, get_user
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_password
@@ -29,8 +29,8 @@ from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
 from web.extensions import db
-from web.http.transactions import begin_to_write
-from web.settings.reader import Settings, read_settings
+from web.http.transactions import allow_writes
+from web.settings.reader import Settings, parse_settings
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"
@@ -88,7 +88,7 @@ def settings_of(gatebell: LiveGatebell) -> Settings:
         "DATABASE_URL": gatebell.database_url,
         "SECRET_KEY": gatebell.environment.get("SECRET_KEY", ""),
     }
-    return read_settings(environment)
+    return parse_settings(environment)
 
 
 @contextmanager
@@ -186,9 +186,9 @@ def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> di
     with app.test_request_context(base_url=gatebell.url, environ_overrides=here):
         app.preprocess_request()
         # As on the sign-in page: on SQLite, a transaction that starts with a read may not write.
-        begin_to_write()
+        allow_writes()
         user = get_user(person.username, session=db.session())
-        proof = Authentication(user_id=user.id, methods=BY_PASSWORD)
+        proof = Authentication(user_id=user.id, methods=PASSWORD_METHODS)
         answer = app.process_response(app.make_response(sign_in_as(proof)))
     given = SimpleCookie()
     for line in answer.headers.getlist("Set-Cookie"):
@@ -253,7 +253,7 @@ def make_project(gatebell: LiveGatebell, owner: Person, *, visibility: str = "pr
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)
         group = creation.create_group(group_path, reserved=frozenset(), session=session, now=now())
-        creation.make_owner(group, user.id, session=session, now=now())
+        creation.add_owner(group, user.id, session=session, now=now())
         project = creation.create_project(
             f"{group_path}/shop",
             visibility=visibility,

@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import PersonalAccessToken
 from tests.support.accounts.people import Person, database_of, now, settings_of
 from tests.support.oauth.oauth_wire import machine
@@ -44,7 +44,7 @@ def make_token(
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         given = f"{scopes} admin_mode" if user.is_admin and administers else scopes
-        made = create_token(
+        made = create_personal_token(
             user.id,
             TokenDetails(name=name, scopes=given, expires_at=now() + lifetime),
             session=session,

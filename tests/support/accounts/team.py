@@ -6,7 +6,7 @@ import requests
 
 from domain.access.roles import Role
 from domain.core.errors import NotFoundError
-from domain.projects.members import OPERATOR, add_member, change_role, remove_member
+from domain.projects.members import OPERATOR_VIEWER, add_member, change_role, remove_member
 from tests.support.accounts.namespaces import find_member, get_namespace
 from tests.support.accounts.people import Person, database_of, make_user, now, signed_in
 from tests.support.service.live import LiveGatebell
@@ -25,9 +25,9 @@ def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role
         try:
             number = find_member(found, person.username, session=session)
         except NotFoundError:
-            add_member(found, person.username, role, by=OPERATOR, session=session, now=now())
+            add_member(found, person.username, role, by=OPERATOR_VIEWER, session=session, now=now())
         else:
-            change_role(found, number, role, by=OPERATOR, session=session)
+            change_role(found, number, role, by=OPERATOR_VIEWER, session=session)
 
 
 def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
@@ -35,7 +35,7 @@ def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
     with database_of(gatebell) as session:
         found = get_namespace(namespace, session=session)
         number = find_member(found, person.username, session=session)
-        remove_member(found, number, by=OPERATOR, session=session)
+        remove_member(found, number, by=OPERATOR_VIEWER, session=session)
 
 
 def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:

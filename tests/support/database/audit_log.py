@@ -9,9 +9,9 @@ import requests
 from sqlalchemy import func, select
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
-from domain.audit.log import EventFilter, EventView, page_of_events
-from domain.core.database.paging import Slice
+from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
+from domain.audit.log import EventFilter, EventView, fetch_event_page
+from domain.core.database.paging import KeysetRange
 from models import AuditEvent
 from tests.support.accounts.people import Person, database_of, now, unique
 from tests.support.accounts.personal_tokens import make_token
@@ -27,7 +27,7 @@ def events_about(
     """Return the events about an account, newest first."""
     wanted = EventFilter(user=person.username, kind=kind.value if kind else "")
     with database_of(gatebell) as session:
-        return page_of_events(wanted, Slice(size=100), session=session).items
+        return fetch_event_page(wanted, KeysetRange(size=100), session=session).items
 
 
 def event_about(gatebell: LiveGatebell, person: Person, kind: EventKind) -> EventView:
@@ -62,7 +62,7 @@ def write_event(
     subject = changes.pop("subject", None) or unique("thing")
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
-        actor = changes.pop("actor", Actor(id=user.id, name=user.username))
+        actor = changes.pop("actor", EventActor(id=user.id, name=user.username))
         source = changes.pop("source", None)
         event = Event(
             **{"kind": EventKind.TOKEN_REVOKED, "user_id": user.id, "subject": subject, **changes}

@@ -10,11 +10,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, Event, EventKind, EventSource, store_event
-from domain.audit.streamed_events import stream_event
+from domain.audit.streamed_events import queue_streamed_event
 from domain.core.keyring import Keyring
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.outgoing.destinations import DestinationDetails, NewSecret
+from domain.delivery.outgoing.destinations import DestinationDetails, DestinationWithSecret
 from models import AuditStreamEntry
 from tests.support.database.kept_jobs import KeptJobs
 from web.database.engine import open_engine
@@ -60,9 +60,9 @@ class Streams:
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
-    def create(self, url: str) -> NewSecret[AuditStream]:
+    def create(self, url: str) -> DestinationWithSecret[AuditStream]:
         with self.session() as session:
-            return AUDIT_STREAMS.create(
+            return AUDIT_STREAM_KIND.create(
                 DestinationDetails(url=url),
                 session=session,
                 keyring=self.keyring,
@@ -71,7 +71,9 @@ class Streams:
 
     def state(self, stream: AuditStream) -> AuditStream:
         with self.session() as session:
-            return AUDIT_STREAMS.get(stream.id, session=session, keyring=self.keyring, now=self.now)
+            return AUDIT_STREAM_KIND.get(
+                stream.id, session=session, keyring=self.keyring, now=self.now
+            )
 
     def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
         """Write events in one transaction each, and return their subjects."""
@@ -85,7 +87,7 @@ class Streams:
         """Write an event in a transaction that the caller ends."""
         self._written += 1
         subject = f"thing {self._written}"
-        keep = stream_event if kind in STREAMED_ONLY else store_event
+        keep = queue_streamed_event if kind in STREAMED_ONLY else store_event
         event = Event(kind=kind, subject=subject)
         keep(event, EventSource(address="192.0.2.1"), session=session, now=self.now)
         session.flush()

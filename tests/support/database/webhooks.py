@@ -11,13 +11,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import Follower
-from domain.alerts.handling.status import StatusChange, change_status
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.audit.events import Actor
-from domain.core.database.paging import Slice
+from domain.alerts.handling.status import StatusChange, change_alert_status
+from domain.alerts.matching.conditions import AlertConditions, parse_conditions
+from domain.audit.events import EventActor
+from domain.core.database.paging import KeysetRange
 from domain.core.keyring import Keyring
-from domain.delivery.outgoing.destinations import NewSecret
-from domain.delivery.webhooks.endpoints import WEBHOOKS, list_deliveries
+from domain.delivery.outgoing.destinations import DestinationWithSecret
+from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, list_deliveries
 from domain.delivery.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
 from models import AlertFollower, WebhookEndpoint
 from tests.support.accounts.namespaces import get_namespace
@@ -31,7 +31,7 @@ from web.settings.reader import Settings
 
 #: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
-_A_PAGE = Slice(size=100)
+_A_PAGE = KeysetRange(size=100)
 
 
 class Webhooks:
@@ -46,7 +46,7 @@ class Webhooks:
         self._kept = KeptJobs()
         self.keyring = Keyring(settings.secret_key)
         person = ("users", "create", "alice", "--email", "alice@people.example")
-        self.alice = Actor(id=int(operate(app, *person)["id"]), name="alice")
+        self.alice = EventActor(id=int(operate(app, *person)["id"]), name="alice")
         operate(app, "groups", "create", "acme")
         self.project_id = self.new_project("shop")
         made = ("integrations", "create", "acme/shop", "--name", "any", "--type", "prometheus")
@@ -76,15 +76,15 @@ class Webhooks:
         *events: str,
         conditions: Mapping[str, object] | None = None,
         project_id: int | None = None,
-    ) -> NewSecret[Webhook]:
+    ) -> DestinationWithSecret[Webhook]:
         """Create a webhook."""
         details = EndpointDetails(
             url=url,
             events=events or ("*",),
-            conditions=conditions_from(conditions) if conditions else Conditions(),
+            conditions=parse_conditions(conditions) if conditions else AlertConditions(),
         )
         with self.session() as session:
-            return WEBHOOKS.create(
+            return WEBHOOK_KIND.create(
                 details,
                 owner=project_id or self.project_id,
                 session=session,
@@ -107,7 +107,7 @@ class Webhooks:
         """Change the status of an alert as a user does."""
         with self.session() as session:
             change = StatusChange(status=status, by=self.alice)
-            change_status(self.project_id, iid, change, session=session, now=self.now)
+            change_alert_status(self.project_id, iid, change, session=session, now=self.now)
 
     def worker(self, **changes: Any) -> WebhookDeliveries:
         """Create a worker, as each host has one."""
@@ -132,7 +132,7 @@ class Webhooks:
     def state(self, endpoint: Webhook) -> Webhook:
         with self.session() as session:
             project_id = session.get_one(WebhookEndpoint, endpoint.id).project_id
-            return WEBHOOKS.get(
+            return WEBHOOK_KIND.get(
                 endpoint.id, owner=project_id, session=session, keyring=self.keyring, now=self.now
             )
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from domain.access.actor import OPERATOR, Actor, Means, Work
-from domain.alerts.formats.base import Reading
+from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
+from domain.alerts.formats.base import ParserSettings
 from domain.core.keyring import Keyring
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
@@ -21,7 +21,9 @@ from web.settings.reader import Settings
 
 Policy = TypeVar("Policy")
 
-_POLICIES: dict[type, Any] = {Reading: Reading(nesting_limit=100, automatic_fingerprint=True)}
+_POLICIES: dict[type, Any] = {
+    ParserSettings: ParserSettings(nesting_limit=100, automatic_fingerprint=True)
+}
 
 
 _NOWHERE = Path("/nowhere")
@@ -42,7 +44,7 @@ def work_in(
     now: datetime | None = None,
     policies: Collection[object] = (),
     service: LiveGatebell | None = None,
-) -> Work:
+) -> UnitOfWork:
     """Return a unit of work of an actor, by default of the operator.
 
     With a service, it has the service's URL and key.
@@ -54,7 +56,7 @@ def work_in(
         found: Policy = known[kind]
         return found
 
-    return Work(
+    return UnitOfWork(
         actor=actor,
         session=session,
         now=now or present(),
@@ -65,7 +67,7 @@ def work_in(
 
 def user_actor(user_id: int, name: str) -> Actor:
     """Return a user who is signed in on a page."""
-    return Actor(means=Means.PAGE, id=user_id, name=name)
+    return Actor(means=AccessMethod.PAGE, id=user_id, name=name)
 
 
 def project_in(session: Session, project_id: int) -> ProjectView:

@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from sqlalchemy import delete, select
 
-from domain.accounts.email_addresses import Letterhead, request_change
+from domain.accounts.email_addresses import AccountMessageBuilder, request_change
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
@@ -85,7 +85,9 @@ def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
 def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
     """Store an unconfirmed address of a user, and return the path of its link without a message."""
     keyring = Keyring(settings_of(service).secret_key)
-    letterhead = Letterhead(instance_name="", base_url="", keyring=keyring, has_mail_server=True)
+    letterhead = AccountMessageBuilder(
+        instance_name="", base_url="", keyring=keyring, has_mail_server=True
+    )
     with database_of(service) as session:
         user = get_user(person.username, session=session)
         limits = SignInLimits(

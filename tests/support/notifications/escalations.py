@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.status import StatusChange, change_status
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.alerts.matching.parser import parse_matchers
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.paging.escalations.actions import create_policy, create_route
-from domain.paging.escalations.explanation import EscalationView, explain
+from domain.paging.escalations.explanation import EscalationView, explain_escalation
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.paging.on_call.actions import create_schedule
 from domain.paging.on_call.change_actions import create_swap
@@ -68,7 +68,7 @@ class Escalated(Pages):
         with self.session() as session:
             create_route(self.work(session), self.project_view(session), new)
 
-    def work(self, session: Session) -> Work:
+    def work(self, session: Session) -> UnitOfWork:
         """Return a unit of work of the operator at the test's time."""
         return work_in(session, now=self.now)
 
@@ -159,10 +159,10 @@ class Escalated(Pages):
 
     def act(self, alert_id: int, status: str, by: Person) -> None:
         """Change the status of an alert, as its page does."""
-        change = StatusChange(status=status, by=Actor(id=by.id, name=by.username))
+        change = StatusChange(status=status, by=EventActor(id=by.id, name=by.username))
         with self.session() as session:
             iid = session.get_one(Alert, alert_id).iid
-            change_status(self.project_id, iid, change, session=session, now=self.now)
+            change_alert_status(self.project_id, iid, change, session=session, now=self.now)
 
     def resolve(self, alert_ids: Sequence[int]) -> None:
         """Resolve alerts, as reports of a monitoring system do."""
@@ -208,8 +208,8 @@ class Escalated(Pages):
     def explained(self, alert_id: int) -> EscalationView:
         """Return the state of the escalation of an alert, as its page shows it."""
         with self.session() as session:
-            reading = self.work(session).policy(Reading)
-            return explain(
+            reading = self.work(session).policy(ParserSettings)
+            return explain_escalation(
                 self.project_id, alert_id, session=session, now=self.now, reading=reading
             )
 

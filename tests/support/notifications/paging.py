@@ -11,16 +11,16 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.core.keyring import Keyring
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import (
     Contact,
+    ContactOwner,
     NewContact,
-    Owner,
+    build_contact,
     create_contact,
-    view_of,
 )
-from domain.paging.notifications.paging import NewPage, queue_pages, withdraw_pages
+from domain.paging.notifications.paging import NewPage, cancel_pages, queue_pages
 from domain.projects.creation import create_group, create_project
 from models import Alert, AlertNote, Mail, Member, Page, PageMessage, User
 from models import Contact as ContactRow
@@ -28,7 +28,7 @@ from tests.support.database.kept_jobs import KeptJobs
 from tests.support.mail.mail_server import Mailbox
 from tests.support.mail.stored_texts import readable
 from web.database.engine import open_engine
-from web.jobs.pages import Paging
+from web.jobs.pages import PagingJob
 from web.settings.reader import Settings
 
 #: Time that cannot be mistaken for the current time.
@@ -108,9 +108,9 @@ class Pages:
         return Person(user.id, username, contact)
 
     def email_contact(self, user_id: int, address: str) -> Contact:
-        return self.contact(Owner(user_id=user_id), email_address(address))
+        return self.contact(ContactOwner(user_id=user_id), parse_email_address(address))
 
-    def contact(self, owner: Owner, address: Address, **changes: Any) -> Contact:
+    def contact(self, owner: ContactOwner, address: ContactAddress, **changes: Any) -> Contact:
         new = NewContact(owner=owner, address=address, **{"is_confirmed": True, **changes})
         with self.session() as session:
             return create_contact(new, session=session, keyring=self.keyring, now=self.now)
@@ -175,16 +175,16 @@ class Pages:
                     for alert_id in alert_ids
                 )
             session.flush()
-            withdraw_pages(alert_ids, session=session, now=self.now)
+            cancel_pages(alert_ids, session=session, now=self.now)
 
-    def worker(self, **changes: Any) -> Paging:
+    def worker(self, **changes: Any) -> PagingJob:
         """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
-    def _make_worker(self, settings: Settings) -> Paging:
-        return Paging(settings, clock=lambda: self.now, share=lambda: 1.0)
+    def _make_worker(self, settings: Settings) -> PagingJob:
+        return PagingJob(settings, clock=lambda: self.now, share=lambda: 1.0)
 
-    def _kept_worker(self, **changes: Any) -> Paging:
+    def _kept_worker(self, **changes: Any) -> PagingJob:
         return self.kept.get("pages", replace(self.settings, **changes), self._make_worker)
 
     def run(self, **changes: Any) -> None:
@@ -203,7 +203,7 @@ class Pages:
 
     def contact_state(self, contact: Contact) -> Contact:
         with self.session() as session:
-            return view_of(session.get_one(ContactRow, contact.id))
+            return build_contact(session.get_one(ContactRow, contact.id))
 
     def rows(self, table: type[Any]) -> list[Any]:
         with self.session() as session:

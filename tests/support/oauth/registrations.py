@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Application, User
 from web.extensions import db
 from web.services import now, services
@@ -43,7 +43,7 @@ def token_of(visitor: FlaskClient, name: str, scopes: str = "api") -> dict[str, 
         user_id = session.scalars(select(User.id).where(User.username == name)).one()
         details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
         keyring = services().keyring
-        made = create_token(user_id, details, session=session, keyring=keyring, now=now())
+        made = create_personal_token(user_id, details, session=session, keyring=keyring, now=now())
         session.commit()
         return {"Authorization": f"Bearer {made.clear}"}
 

@@ -10,8 +10,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from sqlalchemy import insert
 
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import random_credential, random_hex
-from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
+from domain.core.randomness import generate_credential, random_hex
+from domain.oauth.clients.assertions import ASSERTION_TYPE
 from models import (
     AccessToken,
     Application,
@@ -202,7 +202,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "a malformed verifier": pkce("short", CHALLENGE),
         "a malformed verifier without a challenge": pkce("short", None),
         "another key": in_rows("grant", key_thumbprint="k"),
-        "unknown": form(code=random_credential(CredentialType.AUTHORIZATION_CODE)),
+        "unknown": form(code=generate_credential(CredentialType.AUTHORIZATION_CODE)),
         "malformed": form(code="\ud800"),
     },
     "refresh": {
@@ -226,7 +226,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "another address": form(redirect_uri="https://other.example"),
         "with a verifier": form(code_verifier=VERIFIER),
         "without replays": attribute("replay_seconds", 0),
-        "unknown": form(refresh_token=random_credential(CredentialType.REFRESH_TOKEN)),
+        "unknown": form(refresh_token=generate_credential(CredentialType.REFRESH_TOKEN)),
         "malformed": form(refresh_token="\ud800"),
     },
     "poll": {
@@ -300,7 +300,7 @@ def stored(state: State) -> Copy:
         for uid in ("own", "other")
     )
     sent = {"client_id": f"own{number}"}
-    secrets = [random_credential(CredentialType.CLIENT_SECRET) for _ in range(8)]
+    secrets = [generate_credential(CredentialType.CLIENT_SECRET) for _ in range(8)]
     for text, values in zip(secrets, state.secrets, strict=False):
         own = {key: value for key, value in values.items() if key != "keyring"}
         digest = values.get("keyring", KEYRING).digest(text)
@@ -319,7 +319,7 @@ def stored(state: State) -> Copy:
 def _credential(state: State, user_id: int, application_id: int) -> dict[str, str]:
     """Store the credential and its grant, and return the request parameter."""
     digest, holder = state.credential_keyring.digest, {"application_id": application_id}
-    grant_id, code = None, random_credential(CredentialType.AUTHORIZATION_CODE)
+    grant_id, code = None, generate_credential(CredentialType.AUTHORIZATION_CODE)
     is_granted = state.device is None or state.device.get("approved_at") is not None
     if state.grant is not None and is_granted:
         values = {"auth_time": NOW, "code_digest": digest(code), **state.grant}
@@ -329,7 +329,7 @@ def _credential(state: State, user_id: int, application_id: int) -> dict[str, st
         _row(DeviceAuthorization, **holder, **digests, scopes="read_user", **state.device)
         return {"device_code": code}
     if state.token is not None:
-        refresh = random_credential(CredentialType.REFRESH_TOKEN)
+        refresh = generate_credential(CredentialType.REFRESH_TOKEN)
         digests = {"digest": digest(f"of {refresh}"), "refresh_digest": digest(refresh)}
         belongs = {**holder, "user_id": user_id, "authorization_id": grant_id}
         _row(AccessToken, **belongs, scopes="api", **digests, **state.token)

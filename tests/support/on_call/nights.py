@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.paging.on_call.shifts import on_call_and_next, who_is_on_call
+from domain.paging.on_call.shifts import find_current_and_next, find_users_on_call
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -84,7 +84,7 @@ class Nights:
 
     def on_call(self) -> list[str]:
         """Return the names of the users on call now, from the function that the worker uses."""
-        return self._names(who_is_on_call)
+        return self._names(find_users_on_call)
 
     def next(self) -> list[str]:
         """Return the names of the users who are on call next."""
@@ -123,5 +123,5 @@ def _local(text: str) -> str:
 def _next_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    found = on_call_and_next(schedule_ids, at=at, session=session)
+    found = find_current_and_next(schedule_ids, at=at, session=session)
     return {each: shown.next.user_ids if shown.next else () for each, shown in found.items()}

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell
-from web.jobs.repositories import remove_from_registry
-from web.settings.reader import read_settings
+from web.jobs.repositories import run_registry_removals
+from web.settings.reader import parse_settings
 
 
 def tags_of(repository: Any) -> list[str]:
@@ -20,4 +20,4 @@ def wait_for_tags(repository: Any, *expected: str) -> None:
 
 def work(service: LiveGatebell) -> int:
     """Run the worker's job that removes images from the registry."""
-    return remove_from_registry(read_settings(service.environment))
+    return run_registry_removals(parse_settings(service.environment))

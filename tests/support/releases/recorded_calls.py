@@ -15,21 +15,21 @@ from werkzeug.test import TestResponse
 
 from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.access.roles import Role
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
-from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, create_resource_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from domain.projects import creation
-from domain.projects.members import OPERATOR
+from domain.projects.members import OPERATOR_VIEWER
 from domain.releases.usage.storing import Consumer, Shape
 from models import AccessToken, CallCount, CallShape, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
-from web.http.transactions import begin_to_write
+from web.http.transactions import allow_writes
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -95,7 +95,7 @@ class RecordedService:
         scopes = "api admin_mode" if person.is_admin else "api"
         details = TokenDetails(name=name, scopes=scopes, expires_at=self.now + timedelta(days=360))
         with self.session() as session:
-            made = create_token(
+            made = create_personal_token(
                 person.id, details, session=session, keyring=self.keyring, now=self.now
             )
             return Caller(self, made.clear)
@@ -135,7 +135,7 @@ class RecordedService:
         """Create a project in a new group, both owned by a user; return the project's id."""
         with self.session() as session:
             made = creation.create_group(group, reserved=frozenset(), session=session, now=self.now)
-            creation.make_owner(made, owner.id, session=session, now=self.now)
+            creation.add_owner(made, owner.id, session=session, now=self.now)
             project = creation.create_project(
                 f"{group}/shop",
                 visibility="private",
@@ -152,8 +152,8 @@ class RecordedService:
         with self.session() as session:
             made = create_resource_token(
                 get_namespace(path, session=session),
-                TokenRequest(details=details, role=Role.MAINTAINER),
-                by=OPERATOR,
+                ResourceTokenRequest(details=details, role=Role.MAINTAINER),
+                by=OPERATOR_VIEWER,
                 session=session,
                 keyring=self.keyring,
                 now=self.now,
@@ -173,8 +173,8 @@ class RecordedService:
         """Sign a user in, as after a correct password."""
         with self.app.test_request_context(environ_overrides={"REMOTE_ADDR": "127.0.0.1"}):
             self.app.preprocess_request()
-            begin_to_write()
-            proof = Authentication(user_id=person.id, methods=BY_PASSWORD)
+            allow_writes()
+            proof = Authentication(user_id=person.id, methods=PASSWORD_METHODS)
             answer = self.app.process_response(self.app.make_response(sign_in_as(proof)))
         client = self.app.test_client()
         for line in answer.headers.getlist("Set-Cookie"):

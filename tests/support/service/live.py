@@ -27,7 +27,7 @@ from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWOR
 from web.database.engine import open_engine
 from web.extensions import db
 from web.services import services
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 ROOT = Path(__file__).parents[3]
 #: Secret key of services on Postgres without another one.
@@ -151,14 +151,14 @@ class LiveGatebell:
     def engine(self) -> Engine:
         """Return an engine for its database; one engine is reused, because opening it is slow."""
         if self._engine is None:
-            self._engine = open_engine(read_settings(self.environment))
+            self._engine = open_engine(parse_settings(self.environment))
         return self._engine
 
     def app(self) -> Flask:
         """Return an app of this process with the service's settings, cached by environment."""
         environment = tuple(sorted(self.environment.items()))
         if environment not in self._apps:
-            self._apps[environment] = create_app(read_settings(self.environment))
+            self._apps[environment] = create_app(parse_settings(self.environment))
         return self._apps[environment]
 
     def wait(self) -> int:

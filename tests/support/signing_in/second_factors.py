@@ -10,8 +10,8 @@ import pyotp
 import requests
 from sqlalchemy import select
 
-from domain.accounts.factors.recovery_codes import renew_codes
-from domain.accounts.factors.totp import new_seed
+from domain.accounts.factors.recovery_codes import replace_recovery_codes
+from domain.accounts.factors.totp import generate_seed
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
 from models import AuditEvent, SignIn, TotpDevice
@@ -25,7 +25,7 @@ TWO_FACTOR = "/users/two_factor"
 
 def give_app(gatebell: LiveGatebell, person: Person) -> pyotp.TOTP:
     """Store a key of an authenticator app for the user."""
-    seed = new_seed()
+    seed = generate_seed()
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         since = now() - timedelta(days=30)
@@ -46,7 +46,7 @@ def give_recovery_codes(gatebell: LiveGatebell, person: Person) -> tuple[str, ..
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         keyring = Keyring(settings_of(gatebell).secret_key)
-        return renew_codes(user.id, session=session, keyring=keyring, now=now())
+        return replace_recovery_codes(user.id, session=session, keyring=keyring, now=now())
 
 
 def code_of(app: pyotp.TOTP, *, steps: int = 0) -> str:

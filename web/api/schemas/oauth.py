@@ -17,10 +17,10 @@ Prompt = Literal["none", "login", "consent"]
 
 
 #: Union of the token requests of all grants.
-_AnyRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
+_AnyTokenRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
 
 
-class TokenRequest(RootModel[_AnyRequest]):  # type: ignore[valid-type]
+class TokenRequest(RootModel[_AnyTokenRequest]):  # type: ignore[valid-type]
     """Request for tokens with one of the supported grants."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union
 
 from pydantic import ConfigDict, Field, RootModel
 
-from domain.alerts.formats.base import TIMES
+from domain.alerts.formats.base import TIME_NOTATIONS
 from domain.alerts.formats.http_endpoint import GenericAlert
 from domain.alerts.formats.registry import FORMATS
 from domain.core.types.base import Body, Resource
@@ -41,7 +41,7 @@ class PagerDutyPayload(Body):
     summary: str = Field(min_length=1)
     source: str = Field(min_length=1)
     severity: Literal["critical", "error", "warning", "info"]
-    timestamp: str = Field(default="", description=TIMES)
+    timestamp: str = Field(default="", description=TIME_NOTATIONS)
     component: str = ""
     group: str = ""
     custom_details: dict[str, Any] = Field(default_factory=dict)
@@ -68,7 +68,7 @@ class ChangePayload(Body):
 
     summary: str = Field(min_length=1)
     source: str = ""
-    timestamp: str = Field(default="", description=TIMES)
+    timestamp: str = Field(default="", description=TIME_NOTATIONS)
 
 
 class ChangeEvent(Body):

@@ -15,24 +15,24 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    columns_of,
-    one_of,
+    describe_choices,
+    get_column_values,
 )
-from domain.releases.changes import Certainty, Interface, Kind
-from domain.releases.checker.checker import NEWEST
-from domain.releases.checker.findings import Finding, Report
-from domain.releases.listing import ChangeFilter, State
+from domain.releases.changes import Certainty, Interface, ReleaseChangeKind
+from domain.releases.checker.checker import NEWEST_RELEASE
+from domain.releases.checker.findings import CheckReport, Finding
+from domain.releases.listing import ChangeFilter, ReleaseChangeState
 from domain.releases.usage.consumers import ConsumerKind
-from domain.releases.usage.reading import Use
+from domain.releases.usage.reading import AffectedUsage
 from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
-from web.releases.schedule_view import ListedChange, page_of
+from web.releases.schedule_view import ListedChange, build_change_url
 
 #: Page size at which all changes fit on one page.
-_LARGEST_PAGE = 100
+_MAX_PAGE_SIZE = 100
 
 
-def release_text(text: str) -> str:
+def validate_release_text(text: str) -> str:
     """Return the text of a release.
 
     Raise ValueError if the text is not a release.
@@ -47,11 +47,11 @@ def release_text(text: str) -> str:
 class ReleaseFilterQuery(Query):
     """Filter for the changes in a list or feed."""
 
-    release: Annotated[Text, AfterValidator(release_text)] | None = Field(
+    release: Annotated[Text, AfterValidator(validate_release_text)] | None = Field(
         default=None, description="Release in which the changes take effect, such as 18.0."
     )
     interface: Interface | None = None
-    state: State | None = Field(
+    state: ReleaseChangeState | None = Field(
         default=None,
         description="State of the change in the running release. `not_hosted` is a change of an "
         "interface that this service does not have.",
@@ -67,7 +67,7 @@ class ReleaseFilterQuery(Query):
 class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
     """Filter and page of a list of changes."""
 
-    per_page: PageSize = _LARGEST_PAGE
+    per_page: PageSize = _MAX_PAGE_SIZE
 
 
 class ReleaseChange(Resource):
@@ -77,8 +77,8 @@ class ReleaseChange(Resource):
     release: str = Field(description="Release in which the change takes effect.")
     date: dt.date | None = Field(description="Date of the release, if it was entered.")
     interface: Interface
-    kind: Kind
-    state: State
+    kind: ReleaseChangeKind
+    state: ReleaseChangeState
     title: str
     matches: tuple[str, ...] = Field(description="Calls and names that the change affects.")
     after: str = Field(description="Behavior from the release on.")
@@ -92,8 +92,8 @@ class ReleaseChange(Resource):
     def of(cls, listed: ListedChange) -> "ReleaseChange":
         """Present a change."""
         shown = {
-            **columns_of(listed.change, cls),
-            **columns_of(listed, cls),
+            **get_column_values(listed.change, cls),
+            **get_column_values(listed, cls),
             "date": listed.day,
             "matches": tuple(map(str, listed.change.matches)),
         }
@@ -112,8 +112,8 @@ class ReleaseCheckBody(Body):
         description="Text to check: a HAR file, an access log, a list of requests, a GraphQL "
         "document, a CI file, or the source of a program."
     )
-    release: Annotated[Text, AfterValidator(release_text)] = Field(
-        default=str(NEWEST),
+    release: Annotated[Text, AfterValidator(validate_release_text)] = Field(
+        default=str(NEWEST_RELEASE),
         description="Release for which the content is checked. Changes up to this release are "
         "reported.",
     )
@@ -143,8 +143,8 @@ class ReleaseFinding(Resource):
     @classmethod
     def of(cls, found: Finding) -> Self:
         """Present a finding."""
-        shown = {**columns_of(found.change, cls), **columns_of(found, cls)}
-        shown |= {"change": found.change.id, "url": page_of(found.change)}
+        shown = {**get_column_values(found.change, cls), **get_column_values(found, cls)}
+        shown |= {"change": found.change.id, "url": build_change_url(found.change)}
         return cls.model_validate(shown)
 
 
@@ -157,7 +157,7 @@ class ReleaseCheck(Resource):
     is_cut: bool = Field(description="True if there are more findings than listed.")
 
     @classmethod
-    def of(cls, report: Report, release: Release) -> Self:
+    def of(cls, report: CheckReport, release: Release) -> Self:
         """Present a report."""
         return cls(
             kind=report.kind,
@@ -177,7 +177,7 @@ class UsageQuery(OffsetQuery):
 class ConsumerResource(Resource):
     """Consumer of the API."""
 
-    kind: Annotated[str, one_of(*ConsumerKind)]
+    kind: Annotated[str, describe_choices(*ConsumerKind)]
     #: Id of the application, the token or the user; null for requests without a token.
     id: int | None
     name: str
@@ -193,7 +193,7 @@ class UsageResource(Resource):
     title: str
     replacement: str
     #: `sure`, or `possible` if the effect depends on how the caller uses the response.
-    certainty: Annotated[str, one_of("sure", "possible")]
+    certainty: Annotated[str, describe_choices("sure", "possible")]
     consumer: ConsumerResource
     calls: int
     operations: list[str]
@@ -204,7 +204,7 @@ class UsageResource(Resource):
     last_address: str | None
 
     @classmethod
-    def of(cls, use: Use) -> "UsageResource":
+    def of(cls, use: AffectedUsage) -> "UsageResource":
         """Present the calls that a change affects."""
         return cls(
             change=use.change.id,
@@ -212,11 +212,11 @@ class UsageResource(Resource):
             title=use.change.title,
             replacement=use.change.replacement,
             consumer=ConsumerResource.model_validate(use.consumer),
-            **calls_of(use),
+            **build_call_fields(use),
         )
 
 
-def calls_of(use: Use) -> dict[str, Any]:
+def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
     """Return how calls are affected and when they were made, as fields."""
     return {
         "certainty": use.certainty,
@@ -229,13 +229,13 @@ def calls_of(use: Use) -> dict[str, Any]:
 
 
 #: Maximum number of uses in a response.
-_MOST_USES = 100
+_MAX_USES = 100
 
 
 class RehearsedConsumer(ConsumerResource):
     """Consumer and how its calls are affected."""
 
-    certainty: Annotated[str, one_of("sure", "possible")]
+    certainty: Annotated[str, describe_choices("sure", "possible")]
     calls: int
     operations: list[str]
     first_called_at: Time
@@ -243,9 +243,9 @@ class RehearsedConsumer(ConsumerResource):
     last_address: str | None
 
     @classmethod
-    def of(cls, use: Use) -> "RehearsedConsumer":
+    def of(cls, use: AffectedUsage) -> "RehearsedConsumer":
         """Present a consumer."""
-        return cls(**columns_of(use.consumer, cls), **calls_of(use))
+        return cls(**get_column_values(use.consumer, cls), **build_call_fields(use))
 
 
 class RehearsedChange(Resource):
@@ -273,7 +273,7 @@ class ReleaseRehearsal(Resource):
     )
 
     @classmethod
-    def of(cls, found: Rehearsal, *, most: int | None = _MOST_USES) -> "ReleaseRehearsal":
+    def of(cls, found: Rehearsal, *, most: int | None = _MAX_USES) -> "ReleaseRehearsal":
         """Present a rehearsal with at most `most` uses, or all uses if `most` is None."""
         by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
         return cls(
@@ -283,7 +283,7 @@ class ReleaseRehearsal(Resource):
             tokens_given_expiry=found.endless_tokens,
             changes=[
                 RehearsedChange(
-                    **columns_of(change, RehearsedChange),
+                    **get_column_values(change, RehearsedChange),
                     change=change.id,
                     consumers=[RehearsedConsumer.of(use) for use in uses],
                 )

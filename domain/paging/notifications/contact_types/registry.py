@@ -13,7 +13,7 @@ CONTACT_TYPE_NAMES = tuple(_BY_NAME)
 ADDRESS_WORDS = " or ".join(each.address_words for each in CONTACT_TYPES)
 
 
-def contact_type(name: str) -> ContactType:
+def get_contact_type(name: str) -> ContactType:
     """Return the type with a name.
 
     Raise InvalidError if there is no such type.
@@ -25,12 +25,12 @@ def contact_type(name: str) -> ContactType:
         raise InvalidError(message, field="type") from error
 
 
-def likely_type(chosen: ContactType, text: str) -> ContactType:
+def guess_contact_type(chosen: ContactType, text: str) -> ContactType:
     """Return the chosen type, or a type that fits the address if the chosen type cannot."""
-    others = (each for each in CONTACT_TYPES if each.may_be(text))
-    return chosen if chosen.may_be(text) else next(others, chosen)
+    others = (each for each in CONTACT_TYPES if each.accepts_text(text))
+    return chosen if chosen.accepts_text(text) else next(others, chosen)
 
 
-def proposed_type(mail_url: str) -> ContactType:
+def get_default_contact_type(mail_url: str) -> ContactType:
     """Return the first type that this instance can send to."""
     return next(each for each in CONTACT_TYPES if mail_url or not each.uses_mail_server)

@@ -8,15 +8,23 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import orjson
 import pytest
 
-from domain.accounts.identity_providers.errors import ProviderAnswerError, ProviderAwayError
+from domain.accounts.identity_providers.errors import (
+    InvalidProviderResponseError,
+    ProviderUnreachableError,
+)
 from domain.accounts.identity_providers.presets import PRESETS
-from domain.accounts.identity_providers.relying_party import Client, RelyingParty, Secrets, Upstream
+from domain.accounts.identity_providers.relying_party import (
+    ProviderAccess,
+    ProviderClient,
+    ProviderRegistration,
+    ProviderSignInSecrets,
+)
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing.errors import ConnectionFailedError
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 ISSUER = "https://login.example"
-SECRETS = Secrets.of("a number", Keyring("a key of tests"))
+SECRETS = ProviderSignInSecrets.of("a number", Keyring("a key of tests"))
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
 
 
@@ -46,9 +54,9 @@ class Provider:
         return 200, b'{"access_token": "a", "refresh_token": "r"}'
 
     def party(
-        self, upstream: Upstream | None = None, *, now: datetime = NOW, preset: str = "other"
-    ) -> RelyingParty:
-        client = Client(
+        self, upstream: ProviderAccess | None = None, *, now: datetime = NOW, preset: str = "other"
+    ) -> ProviderClient:
+        client = ProviderRegistration(
             title="Login",
             preset=preset,
             issuer=ISSUER,
@@ -58,7 +66,7 @@ class Provider:
             redirect_uri="https://gate.example/users/auth/login/callback",
             groups_claim=None,
         )
-        return RelyingParty(client, upstream or Upstream(fetch=self.fetch), now=now)
+        return ProviderClient(client, upstream or ProviderAccess(fetch=self.fetch), now=now)
 
 
 def test_client_id_and_secret_are_encoded_in_the_header() -> None:
@@ -107,16 +115,16 @@ def test_a_preset_may_add_request_parameters_but_not_remove_any(preset: str) -> 
 @pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
 def test_a_provider_with_https_cannot_have_endpoints_without_https(name: str) -> None:
     party = Provider(**{name: "http://login.example/x"}).party()
-    with pytest.raises(ProviderAnswerError) as caught:
+    with pytest.raises(InvalidProviderResponseError) as caught:
         party.authorization_url(SECRETS, is_again=False)
     assert caught.value.reason == f"{name} does not use https"
 
 
 def test_an_unavailable_provider_is_not_requested_for_some_seconds() -> None:
     provider = Provider()
-    upstream, provider.is_away = Upstream(fetch=provider.fetch), True
+    upstream, provider.is_away = ProviderAccess(fetch=provider.fetch), True
     for seconds, count in ((0, 1), (9, 1), (11, 2)):
-        with pytest.raises(ProviderAwayError):
+        with pytest.raises(ProviderUnreachableError):
             provider.party(upstream, now=NOW + timedelta(seconds=seconds)).metadata()
         assert len(provider.asked) == count
     provider.is_away = False

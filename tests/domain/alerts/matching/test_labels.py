@@ -4,21 +4,21 @@ from collections.abc import Mapping
 
 from sqlalchemy import delete
 
-from domain.alerts.formats.base import Reading
-from domain.alerts.matching.labels import labels_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.matching.labels import find_alert_labels
 from models import Delivery
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 
 
 def read(gatebell: LiveGatebell, endpoint: Endpoint) -> list[Mapping[str, str]]:
     ids = [alert.id for alert in alerts_of(gatebell, endpoint.project)]
     with database_of(gatebell) as session:
-        found = labels_of([*ids, 2**40], session=session, reading=READING)
+        found = find_alert_labels([*ids, 2**40], session=session, reading=READING)
     assert list(found) == ids
     return [each.labels for each in found.values()]
 

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.body import LongNumber, read_object
-from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.body import LongNumber, parse_body_object
+from domain.alerts.reading.incoming import UnreadableBodyError
 from tests.domain.alerts.reading.strategies import json_values, posted
 from tests.support.wire.garbage import bounded
 
 
 def read(body: bytes) -> dict[str, Any]:
-    return read_object(body, nesting_limit=100)
+    return parse_body_object(body, nesting_limit=100)
 
 
 @pytest.mark.spec("I1")
@@ -52,7 +52,7 @@ def test_an_object_is_parsed() -> None:
     ],
 )
 def test_other_values_than_objects_are_rejected_with_a_message(body: bytes, sentence: str) -> None:
-    with pytest.raises(UnreadableBody) as refusal:
+    with pytest.raises(UnreadableBodyError) as refusal:
         read(body)
     assert str(refusal.value) == sentence
 
@@ -83,7 +83,7 @@ def test_other_values_than_objects_are_rejected_with_a_message(body: bytes, sent
     ],
 )
 def test_malformed_json_is_rejected(body: bytes) -> None:
-    with pytest.raises(UnreadableBody):
+    with pytest.raises(UnreadableBodyError):
         read(body)
 
 
@@ -133,13 +133,13 @@ def nested(levels: int, inside: bytes = b"") -> bytes:
 
 def test_more_than_one_hundred_levels_are_rejected() -> None:
     assert read(nested(100))
-    with pytest.raises(UnreadableBody, match="nested deeper than 100 levels"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper than 100 levels"):
         read(nested(101))
 
 
 def test_objects_count_as_levels_too() -> None:
     body = b'{"a":' * 101 + b"1" + b"}" * 101
-    with pytest.raises(UnreadableBody, match="nested deeper"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper"):
         read(body)
 
 
@@ -148,13 +148,13 @@ def test_objects_count_as_levels_too() -> None:
     [nested(100_000), b"[" * 100_000, b'{"a":' * 100_000, nested(100_000, b"1e400")],
 )
 def test_a_hundred_thousand_levels_are_rejected(body: bytes) -> None:
-    with pytest.raises(UnreadableBody, match="nested deeper"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper"):
         read(body)
 
 
 def test_a_depth_beyond_the_limit_of_the_parser_is_rejected() -> None:
-    with pytest.raises(UnreadableBody):
-        read_object(nested(100_000), nesting_limit=1_000_000)
+    with pytest.raises(UnreadableBodyError):
+        parse_body_object(nested(100_000), nesting_limit=1_000_000)
 
 
 @pytest.mark.parametrize("text", ["[" * 500, '"' + "[" * 500, '\\"' + "{" * 500, "\\" * 7 + '"[['])
@@ -164,7 +164,7 @@ def test_brackets_inside_strings_are_no_levels(text: str) -> None:
 
 
 def test_a_string_that_ends_in_a_backslash_hides_no_brackets() -> None:
-    with pytest.raises(UnreadableBody, match="nested deeper"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper"):
         read(rb'{"a":"\\","b":' + b"[" * 100 + b"]" * 100 + b',"c":""}')
     assert read(rb'{"a":"\\","b":"' + b"[" * 500 + b'"}')
 
@@ -189,8 +189,8 @@ def test_a_body_is_rejected_exactly_if_it_is_deeper_than_the_limit(
     value: dict[str, Any], limit: int
 ) -> None:
     try:
-        read_object(posted(value), nesting_limit=limit)
-    except UnreadableBody:
+        parse_body_object(posted(value), nesting_limit=limit)
+    except UnreadableBodyError:
         assert depth_of(value) > limit
     else:
         assert depth_of(value) <= limit
@@ -199,7 +199,7 @@ def test_a_body_is_rejected_exactly_if_it_is_deeper_than_the_limit(
 def attempt(body: bytes) -> dict[str, Any] | str:
     try:
         return read(body)
-    except UnreadableBody as refusal:
+    except UnreadableBodyError as refusal:
         return str(refusal)
 
 

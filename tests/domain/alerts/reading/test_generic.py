@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from domain.alerts.formats import http_endpoint
 from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import LongNumber, read_object
+from domain.alerts.reading.body import LongNumber, parse_body_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted, texts
 from tests.support.wire.garbage import bounded
 
 
 def read(body: dict[str, Any]) -> IncomingAlert:
-    parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=True)
+    parsed = http_endpoint.parse_items([body], now=NOW, automatic_fingerprint=True)
     assert (parsed.refused, parsed.truncated_alerts, parsed.parse_warnings) == ((), 0, ())
     (alert,) = parsed.alerts
     return alert
@@ -33,7 +33,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         monitoring_tool=None,
         hosts=(),
         environment=None,
-        fingerprint=fingerprint.of("payload", {}),
+        fingerprint=fingerprint.compute_fingerprint("payload", {}),
         fingerprint_source="the whole payload without start_time, end_time, hosts",
         severity_reason="No severity: treated as critical",
         runbook=None,
@@ -76,7 +76,7 @@ def test_every_field_is_read() -> None:
         monitoring_tool="Nagios",
         hosts=("db-1", "db-2"),
         environment="production",
-        fingerprint=fingerprint.of_value("disk-db-1"),
+        fingerprint=fingerprint.compute_fingerprint_of_value("disk-db-1"),
         fingerprint_source="the fingerprint field",
         severity_reason="reported as “High”",
         runbook="https://runbooks.example/disk",
@@ -174,11 +174,11 @@ def test_the_same_payload_with_an_end_has_the_same_fingerprint() -> None:
 @pytest.mark.spec("I9")
 def test_without_automatic_fingerprints_only_sent_ones_are_used() -> None:
     for body in ({}, {"fingerprint": ""}, {"fingerprint": {"a": 1}}):
-        parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=False)
+        parsed = http_endpoint.parse_items([body], now=NOW, automatic_fingerprint=False)
         assert parsed.alerts[0].fingerprint is None
         assert parsed.alerts[0].fingerprint_source == "none, because grouping is turned off"
-    sent = http_endpoint.parse_each([{"fingerprint": 17}], now=NOW, automatic_fingerprint=False)
-    assert sent.alerts[0].fingerprint == fingerprint.of_value("17")
+    sent = http_endpoint.parse_items([{"fingerprint": 17}], now=NOW, automatic_fingerprint=False)
+    assert sent.alerts[0].fingerprint == fingerprint.compute_fingerprint_of_value("17")
 
 
 def test_a_fingerprint_of_an_unusable_type_causes_a_warning() -> None:
@@ -234,8 +234,8 @@ def assert_fits(alert: IncomingAlert) -> None:
 def test_any_value_in_any_field_results_in_a_storable_alert(
     body: dict[str, Any], *, automatic_fingerprint: bool
 ) -> None:
-    received = read_object(posted(body), nesting_limit=100)
-    parsed = http_endpoint.parse_each(
+    received = parse_body_object(posted(body), nesting_limit=100)
+    parsed = http_endpoint.parse_items(
         [received], now=NOW, automatic_fingerprint=automatic_fingerprint
     )
     (alert,) = parsed.alerts

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from domain.alerts.formats import http_endpoint
 from domain.alerts.reading import mapping
-from domain.alerts.reading.body import read_object
+from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.paths import Path, read_path, resolve
+from domain.alerts.reading.paths import PayloadPath, find_value, parse_path
 from domain.core.errors import InvalidError
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted
 from tests.support.wire.garbage import bounded
@@ -23,9 +23,9 @@ SAMPLE = {
 }
 
 
-def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
+def read(body: dict[str, Any], **paths: tuple[PayloadPath, ...]) -> IncomingAlert:
     chosen = FieldMapping({AlertField(name): path for name, path in paths.items()})
-    parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=True, mapping=chosen)
+    parsed = http_endpoint.parse_items([body], now=NOW, automatic_fingerprint=True, mapping=chosen)
     return parsed.alerts[0]
 
 
@@ -90,7 +90,10 @@ def test_parse_warnings_name_the_key_that_was_read() -> None:
 
 
 def test_a_sample_lists_its_values_with_paths() -> None:
-    shown = {value.label: (value.json_type, value.example) for value in mapping.values_of(SAMPLE)}
+    shown = {
+        value.label: (value.json_type, value.example)
+        for value in mapping.list_sample_values(SAMPLE)
+    }
     assert shown == {
         "event.name": ("string", "“Disk full”"),
         "event.level": ("string", "“High”"),
@@ -109,11 +112,11 @@ def test_a_sample_lists_its_values_with_paths() -> None:
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values))
 def test_every_path_of_a_sample_leads_to_its_value(sample: dict[str, Any]) -> None:
-    payload = read_object(posted(sample), nesting_limit=100)
-    for value in mapping.values_of(payload):
-        path = read_path(value.written)
+    payload = parse_body_object(posted(sample), nesting_limit=100)
+    for value in mapping.list_sample_values(payload):
+        path = parse_path(value.written)
         assert path == value.path
-        assert value.json_type != "null" or resolve(payload, path) is None
+        assert value.json_type != "null" or find_value(payload, path) is None
         assert value.label
 
 
@@ -121,8 +124,8 @@ def test_every_path_of_a_sample_leads_to_its_value(sample: dict[str, Any]) -> No
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values), field_values)
 def test_any_path_in_any_payload_results_in_an_alert(payload: dict[str, Any], value: Any) -> None:
-    body = read_object(posted({**payload, "a": [value]}), nesting_limit=100)
-    for sample in mapping.values_of(body)[-20:]:
+    body = parse_body_object(posted({**payload, "a": [value]}), nesting_limit=100)
+    for sample in mapping.list_sample_values(body)[-20:]:
         for target in AlertField:
             read(dict(body), **{target.value: (sample.path,)})
 
@@ -133,7 +136,7 @@ def test_a_mapping_is_stored_and_loaded() -> None:
     )
     stored = chosen.stored
     assert stored == {"title": [["a.b", 0, "c"], ["d"]], "hosts": [["e"]]}
-    assert mapping.read_mapping(stored) == chosen
+    assert mapping.parse_mapping(stored) == chosen
 
 
 @pytest.mark.parametrize(
@@ -154,10 +157,10 @@ def test_a_mapping_is_stored_and_loaded() -> None:
 )
 def test_invalid_mappings_are_rejected(stored: Any) -> None:
     with pytest.raises(InvalidError):
-        mapping.read_mapping(stored)
+        mapping.parse_mapping(stored)
 
 
 @pytest.mark.parametrize("text", ["", "a", "{", "[" * 100_000, '"a"', "[]", "[null]", "[[1]]"])
 def test_invalid_paths_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
-        read_path(text)
+        parse_path(text)

@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 import pytest
 
-from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
-from domain.alerts.reading.incoming import EventAction, InvalidEvent, ParsedBody
+from domain.alerts.reading.incoming import EventAction, InvalidEventError, ParsedBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
-from domain.alerts.reading.pagerduty import without_routing_key
+from domain.alerts.reading.pagerduty import hide_routing_key
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENT: dict[str, Any] = {
@@ -22,13 +22,13 @@ EVENT: dict[str, Any] = {
 
 def read(
     body: object,
-    body_format: Format = HTTP,
+    body_format: AlertFormat = HTTP,
     *,
     flag: bool = True,
     at: datetime = NOW,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    policy = Reading(nesting_limit=100, automatic_fingerprint=flag)
+    policy = ParserSettings(nesting_limit=100, automatic_fingerprint=flag)
     return body_format.read(orjson.dumps(body), now=at, reading=policy, mapping=mapping)
 
 
@@ -77,7 +77,7 @@ def test_a_change_event_has_no_alert() -> None:
 
 
 def test_all_problems_of_an_event_are_named() -> None:
-    with pytest.raises(InvalidEvent) as refused:
+    with pytest.raises(InvalidEventError) as refused:
         read({**EVENT, "dedup_key": 7, "payload": {"severity": "bad"}})
     assert len(refused.value.problems) == 4
 
@@ -92,4 +92,4 @@ def test_all_problems_of_an_event_are_named() -> None:
     ],
 )
 def test_a_body_is_stored_without_the_routing_key(body: bytes, stored: bytes) -> None:
-    assert without_routing_key(body) == stored
+    assert hide_routing_key(body) == stored

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from domain.alerts.formats import prometheus
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import read_object
+from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import (
     AlertState,
     IncomingAlert,
-    MissingAttributes,
-    NoValidItem,
-    RefusedItem,
+    MissingAttributesError,
+    NoValidItemError,
+    RejectedAlertItem,
     Severity,
 )
 from tests.domain.alerts.reading.metrics import (
@@ -43,7 +43,7 @@ def test_an_item_with_only_required_attributes() -> None:
         monitoring_tool="Prometheus",
         hosts=(),
         environment=None,
-        fingerprint=fingerprint.of("labels", {"alertname": "HighLatency"}),
+        fingerprint=fingerprint.compute_fingerprint("labels", {"alertname": "HighLatency"}),
         fingerprint_source="its labels",
         severity_reason="No severity: treated as critical",
         runbook=None,
@@ -58,11 +58,11 @@ def test_an_item_with_only_required_attributes() -> None:
 
 
 @pytest.mark.spec("I11")
-@pytest.mark.parametrize("name", prometheus.REQUIRED)
+@pytest.mark.parametrize("name", prometheus.REQUIRED_ATTRIBUTES)
 def test_each_top_level_attribute_is_required_and_named(name: str) -> None:
     body = webhook(item())
     del body[name]
-    with pytest.raises(MissingAttributes) as refusal:
+    with pytest.raises(MissingAttributesError) as refusal:
         prometheus.parse(body, now=NOW)
     assert refusal.value.names == (name,)
     assert name in str(refusal.value)
@@ -70,7 +70,7 @@ def test_each_top_level_attribute_is_required_and_named(name: str) -> None:
 
 @pytest.mark.spec("I11")
 def test_all_missing_attributes_are_named() -> None:
-    with pytest.raises(MissingAttributes) as refusal:
+    with pytest.raises(MissingAttributesError) as refusal:
         prometheus.parse({"title": "not a webhook"}, now=NOW)
     assert refusal.value.names == (
         "alerts",
@@ -94,14 +94,14 @@ def test_a_required_attribute_may_be_empty_or_null() -> None:
 @pytest.mark.spec("I11")
 @pytest.mark.parametrize("alerts", [None, {}, "text", 5])
 def test_alerts_must_be_an_array(alerts: object) -> None:
-    with pytest.raises(MissingAttributes) as refusal:
+    with pytest.raises(MissingAttributesError) as refusal:
         prometheus.parse(webhook(alerts=alerts), now=NOW)
     assert refusal.value.names == ("alerts (an array)",)
 
 
 @pytest.mark.spec("I11")
 def test_a_webhook_without_items_is_rejected() -> None:
-    with pytest.raises(NoValidItem, match="alerts is empty") as refusal:
+    with pytest.raises(NoValidItemError, match="alerts is empty") as refusal:
         prometheus.parse(webhook(), now=NOW)
     assert refusal.value.refused == ()
 
@@ -149,16 +149,16 @@ def test_the_title_is_the_first_non_blank_one() -> None:
 def test_an_invalid_item_does_not_affect_other_items(invalid: Any, reason: str) -> None:
     parsed = prometheus.parse(webhook(item(), invalid, item()), now=NOW)
     assert [alert.item_index for alert in parsed.alerts] == [0, 2]
-    assert parsed.refused == (RefusedItem(item_index=1, reason=reason),)
+    assert parsed.refused == (RejectedAlertItem(item_index=1, reason=reason),)
 
 
 @pytest.mark.spec("I12")
 def test_without_any_valid_item_each_has_its_reason() -> None:
-    with pytest.raises(NoValidItem) as refusal:
+    with pytest.raises(NoValidItemError) as refusal:
         prometheus.parse(webhook(item(startsAt=None), 5), now=NOW)
     assert refusal.value.refused == (
-        RefusedItem(item_index=0, reason="startsAt is missing"),
-        RefusedItem(item_index=1, reason="it is not an object"),
+        RejectedAlertItem(item_index=0, reason="startsAt is missing"),
+        RejectedAlertItem(item_index=1, reason="it is not an object"),
     )
 
 
@@ -237,9 +237,9 @@ def test_an_unusual_generator_url_is_harmless(url: object, query: str | None) ->
 @pytest.mark.spec("I8")
 def test_the_fingerprint_of_the_item_comes_first() -> None:
     alert = read(fingerprint="cca1528f1c10e012")
-    assert alert.fingerprint == fingerprint.of_value("cca1528f1c10e012")
+    assert alert.fingerprint == fingerprint.compute_fingerprint_of_value("cca1528f1c10e012")
     assert alert.fingerprint_source == "the item's own fingerprint"
-    assert read(fingerprint=17).fingerprint == fingerprint.of_value("17")
+    assert read(fingerprint=17).fingerprint == fingerprint.compute_fingerprint_of_value("17")
 
 
 @pytest.mark.spec("I8")
@@ -256,7 +256,7 @@ def test_without_a_fingerprint_the_labels_identify_the_alert(useless: object) ->
 @pytest.mark.parametrize("labels", [None, {}])
 def test_without_labels_the_title_identifies_the_alert(labels: object) -> None:
     alert = read(labels=labels, annotations={"title": "Down"})
-    assert alert.fingerprint == fingerprint.of("title", "Down")
+    assert alert.fingerprint == fingerprint.compute_fingerprint("title", "Down")
     assert alert.fingerprint_source == "its title"
 
 
@@ -278,9 +278,9 @@ def test_thousands_of_items_are_all_read() -> None:
 @pytest.mark.spec("I13", "J5")
 def test_the_page_of_an_alert_shows_its_item_annotations_first() -> None:
     body = webhook(item(), item(values={"B": 1}))
-    shown = PROMETHEUS.shown_part(PROMETHEUS.only_item(body, 1))
+    shown = PROMETHEUS.get_shown_part(PROMETHEUS.reduce_to_item(body, 1))
     assert list(shown) == ["annotations", "labels", "status", "startsAt", "endsAt", "values"]
-    assert list(PROMETHEUS.shown_part(webhook({"startsAt": START}))) == ["startsAt"]
+    assert list(PROMETHEUS.get_shown_part(webhook({"startsAt": START}))) == ["startsAt"]
 
 
 LABELS = st.sampled_from(
@@ -312,10 +312,10 @@ ITEMS = st.fixed_dictionaries(
 
 def outcome(
     body: dict[str, Any],
-) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, ...]]:
+) -> tuple[tuple[IncomingAlert, ...], tuple[RejectedAlertItem, ...]]:
     try:
         parsed = prometheus.parse(body, now=NOW)
-    except NoValidItem as refusal:
+    except NoValidItemError as refusal:
         return (), refusal.refused
     return parsed.alerts, parsed.refused
 
@@ -325,7 +325,7 @@ def outcome(
 @given(st.lists(ITEMS | json_values, max_size=4), field_values)
 def test_any_value_in_any_attribute_is_parsed_or_rejected(items: list[Any], other: Any) -> None:
     body = webhook(*items, truncatedAlerts=other, version=other, commonLabels=other)
-    received = read_object(posted(body), nesting_limit=100)
+    received = parse_body_object(posted(body), nesting_limit=100)
     alerts, refused = outcome(received)
     for alert in alerts:
         assert alert.title
@@ -337,9 +337,9 @@ def test_any_value_in_any_attribute_is_parsed_or_rejected(items: list[Any], othe
 
 @pytest.mark.long
 @bounded(30)
-@given(st.dictionaries(st.sampled_from(prometheus.REQUIRED), json_values))
+@given(st.dictionaries(st.sampled_from(prometheus.REQUIRED_ATTRIBUTES), json_values))
 def test_any_top_level_value_is_parsed_or_rejected(body: dict[str, Any]) -> None:
-    received = read_object(posted(body), nesting_limit=100)
-    with pytest.raises((MissingAttributes, NoValidItem)) as refusal:
+    received = parse_body_object(posted(body), nesting_limit=100)
+    with pytest.raises((MissingAttributesError, NoValidItemError)) as refusal:
         prometheus.parse(received, now=NOW)
     assert str(refusal.value).endswith(".")

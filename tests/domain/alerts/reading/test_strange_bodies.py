@@ -4,27 +4,27 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.reading.incoming import (
     IncomingAlert,
-    MissingAttributes,
-    NoValidItem,
+    MissingAttributesError,
+    NoValidItemError,
     ParsedBody,
-    RefusedItem,
-    UnreadableBody,
+    RejectedAlertItem,
+    UnreadableBodyError,
 )
 from tests.domain.alerts.reading.strategies import NOW
 from tests.domain.alerts.reading.test_generic import assert_fits
 from tests.support.alerts.senders import item, webhook
 from tests.support.alerts.strange_bodies import GENERIC, STRANGE, UNREADABLE, VALUES, metrics_bodies
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 
 
-def read(body: bytes, body_format: Format = HTTP) -> ParsedBody:
+def read(body: bytes, body_format: AlertFormat = HTTP) -> ParsedBody:
     return body_format.read(body, now=NOW, reading=READING)
 
 
@@ -40,9 +40,9 @@ def read(body: bytes, body_format: Format = HTTP) -> ParsedBody:
     ],
 )
 def test_other_bodies_than_json_objects_are_rejected_with_a_message(
-    name: str, kind: Format
+    name: str, kind: AlertFormat
 ) -> None:
-    with pytest.raises(UnreadableBody, match=r"^The body .*\.$"):
+    with pytest.raises(UnreadableBodyError, match=r"^The body .*\.$"):
         read(UNREADABLE[name], kind)
 
 
@@ -75,10 +75,10 @@ def test_a_webhook_with_any_value_in_any_place_is_parsed_or_rejected(name: str) 
             assert_fits(alert)
 
 
-def outcome(body: bytes) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, ...]]:
+def outcome(body: bytes) -> tuple[tuple[IncomingAlert, ...], tuple[RejectedAlertItem, ...]]:
     try:
         parsed = read(body, PROMETHEUS)
-    except NoValidItem as refusal:
+    except NoValidItemError as refusal:
         return (), refusal.refused
     return parsed.alerts, parsed.refused
 
@@ -86,8 +86,8 @@ def outcome(body: bytes) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, 
 @pytest.mark.spec("I11")
 @pytest.mark.parametrize("alerts", [None, {}, "firing", 3, [], [None], [[]], [1, "x"]])
 def test_alerts_of_another_type_are_rejected_with_reasons(alerts: Any) -> None:
-    with pytest.raises((MissingAttributes, NoValidItem)) as refusal:
+    with pytest.raises((MissingAttributesError, NoValidItemError)) as refusal:
         read(webhook(item("x"), alerts=alerts), PROMETHEUS)
-    reasons = refusal.value.refused if isinstance(refusal.value, NoValidItem) else ()
+    reasons = refusal.value.refused if isinstance(refusal.value, NoValidItemError) else ()
     given = alerts if isinstance(alerts, list) else []
     assert [each.item_index for each in reasons] == list(range(len(given)))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.times import read_end, read_start
+from domain.alerts.reading.times import parse_end_time, parse_start_time
 from tests.domain.alerts.reading.strategies import NOW, field_values
 from tests.support.wire.garbage import bounded
 
@@ -12,7 +12,7 @@ MORNING = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
 
 
 def read_time(written: object) -> datetime | None:
-    start = read_start(written, name="start_time", now=NOW)
+    start = parse_start_time(written, name="start_time", now=NOW)
     return start.time if start.is_given else None
 
 
@@ -107,7 +107,7 @@ def test_fractions_are_read_before_any_offset(fraction: str, offset: str) -> Non
 def test_a_time_without_a_known_zone_is_utc_with_a_warning(
     written: str, read: datetime, warning: str
 ) -> None:
-    start = read_start(written, name="start_time", now=NOW)
+    start = parse_start_time(written, name="start_time", now=NOW)
     assert start.time == read
     assert start.warning is not None
     assert start.warning.startswith(f"start_time {warning}: “{written}”, so it is read as")
@@ -172,13 +172,13 @@ def test_invalid_times_are_rejected(written: object) -> None:
 @pytest.mark.spec("I4")
 @pytest.mark.parametrize("absent", [None, "", "  ", [], {}])
 def test_a_missing_start_becomes_the_current_time(absent: object) -> None:
-    start = read_start(absent, name="start_time", now=NOW)
+    start = parse_start_time(absent, name="start_time", now=NOW)
     assert (start.time, start.warning) == (NOW, None)
 
 
 @pytest.mark.spec("I4")
 def test_an_invalid_start_becomes_the_current_time_with_a_warning() -> None:
-    start = read_start("half past\x00 nine", name="start_time", now=NOW)
+    start = parse_start_time("half past\x00 nine", name="start_time", now=NOW)
     assert start.time == NOW
     assert start.warning == (
         "start_time could not be read: “half past\ufffd nine”, so the time of arrival is used."
@@ -186,19 +186,19 @@ def test_an_invalid_start_becomes_the_current_time_with_a_warning() -> None:
 
 
 def test_a_start_at_the_zero_time_becomes_the_current_time() -> None:
-    start = read_start("0001-01-01T00:00:00Z", name="startsAt", now=NOW)
+    start = parse_start_time("0001-01-01T00:00:00Z", name="startsAt", now=NOW)
     assert start.time == NOW
     assert start.warning is not None
 
 
 def test_a_time_without_offset_is_utc_with_a_warning() -> None:
-    start = read_start("Sat, 21 Nov 2026 07:52:39", name="start_time", now=NOW)
+    start = parse_start_time("Sat, 21 Nov 2026 07:52:39", name="start_time", now=NOW)
     assert start.time == MORNING
     assert start.warning == (
         "start_time has no offset from UTC: “Sat, 21 Nov 2026 07:52:39”, so it is read as UTC."
     )
-    assert read_end("2026-11-21T07:52:39", name="end_time").warning is not None
-    assert read_end("2026-11-21T07:52:39Z", name="end_time").warning is None
+    assert parse_end_time("2026-11-21T07:52:39", name="end_time").warning is not None
+    assert parse_end_time("2026-11-21T07:52:39Z", name="end_time").warning is None
 
 
 @pytest.mark.spec("I5", "I15")
@@ -206,13 +206,13 @@ def test_a_time_without_offset_is_utc_with_a_warning() -> None:
     "absent", [None, "", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z", "0001-01-01T00:00:00"]
 )
 def test_no_end_and_the_zero_time_are_no_end(absent: object) -> None:
-    end = read_end(absent, name="end_time")
+    end = parse_end_time(absent, name="end_time")
     assert (end.time, end.warning) == (None, None)
 
 
 @pytest.mark.spec("I5")
 def test_an_invalid_end_is_ignored_with_a_warning() -> None:
-    end = read_end("soon", name="end_time")
+    end = parse_end_time("soon", name="end_time")
     assert end.time is None
     assert end.warning == "end_time could not be read: “soon”, so it is ignored."
 

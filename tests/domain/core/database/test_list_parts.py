@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from domain.core.database.paging import Listed, fetch_part
+from domain.core.database.paging import PageResult, fetch_list_page
 from domain.core.errors import QueryError
 from domain.core.types.base import PagedQuery
-from domain.core.types.reading import read_query
+from domain.core.types.reading import validate_query
 
 
 class Base(DeclarativeBase):
@@ -42,12 +42,12 @@ def session() -> Iterator[Session]:
     engine.dispose()
 
 
-def listed(session: Session, **given: str) -> Listed[int]:
-    query = read_query(ThingQuery, {name: [value] for name, value in given.items()})
-    found = fetch_part(
+def listed(session: Session, **given: str) -> PageResult[int]:
+    query = validate_query(ThingQuery, {name: [value] for name, value in given.items()})
+    found = fetch_list_page(
         select(Thing.id), {"id": Thing.id, "name": Thing.name}, query.part, session=session
     )
-    return Listed(
+    return PageResult(
         items=tuple(row.id for row in found.items),
         total=found.total,
         next_cursor=found.next_cursor,

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 
 from domain.core.encryption import (
-    RefusedKeyError,
+    UnacceptableKeyError,
     check_jwk,
     check_key,
     load_private_key,
@@ -42,15 +42,15 @@ def test_rsa_keys_of_2048_to_8192_bits_are_accepted(bits: int) -> None:
 )
 def test_rsa_keys_of_other_sizes_are_rejected_with_the_limit(bits: int, word: str) -> None:
     limit = 2048 if word == "weak" else 8192
-    with pytest.raises(RefusedKeyError, match=f"{bits} bits, which is too {word}.*{limit}"):
+    with pytest.raises(UnacceptableKeyError, match=f"{bits} bits, which is too {word}.*{limit}"):
         check_key(public(bits))
-    with pytest.raises(RefusedKeyError, match=f"too {word}.*{limit}"):
+    with pytest.raises(UnacceptableKeyError, match=f"too {word}.*{limit}"):
         check_jwk(jwk(bits))
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 65_536, (1 << 64) + 1, (1 << 2000) + 1])
 def test_insecure_and_expensive_exponents_are_rejected(exponent: int) -> None:
-    with pytest.raises(RefusedKeyError, match="exponent"):
+    with pytest.raises(UnacceptableKeyError, match="exponent"):
         check_jwk(jwk(2048, exponent))
 
 
@@ -71,7 +71,7 @@ def test_insecure_and_expensive_exponents_are_rejected(exponent: int) -> None:
     ],
 )
 def test_other_json_keys_are_rejected(value: dict[str, object]) -> None:
-    with pytest.raises(RefusedKeyError):
+    with pytest.raises(UnacceptableKeyError):
         check_jwk(value)
 
 
@@ -81,9 +81,9 @@ def test_curves_of_224_bits_and_more_are_accepted() -> None:
         check_key(key.public_key())
     check_jwk({"kty": "OKP", "crv": "Ed25519"})
     check_jwk({"kty": "EC", "crv": "P-256"})
-    with pytest.raises(RefusedKeyError, match="192 bits, which is too weak: use at least 224"):
+    with pytest.raises(UnacceptableKeyError, match="192 bits, which is too weak: use at least 224"):
         check_key(ec.generate_private_key(ec.SECP192R1()))
-    with pytest.raises(RefusedKeyError, match="DSA key has 1024 bits"):
+    with pytest.raises(UnacceptableKeyError, match="DSA key has 1024 bits"):
         check_key(dsa.generate_private_key(1024).public_key())  # noqa: S505 - to be rejected
 
 
@@ -97,5 +97,5 @@ def test_a_file_with_a_private_key_is_read_and_checked() -> None:
         "not a valid private key": b"junk",
     }
     for reason, pem in refused.items():
-        with pytest.raises(RefusedKeyError, match=reason):
+        with pytest.raises(UnacceptableKeyError, match=reason):
             load_private_key(pem)

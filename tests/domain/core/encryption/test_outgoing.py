@@ -9,7 +9,7 @@ import pytest
 import requests
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from domain.core.encryption import outgoing_tls_context, refusal_reason
+from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
 from tests.support.service.certificates import Key, rsa_key, write_certificate
 from tests.support.service.tls_server import WORD, lax_context, running_server, running_tls_server
 
@@ -27,7 +27,7 @@ def good_key() -> Key:
 
 
 def said_over_tls(port: int, trusted: Path | None) -> bytes:
-    context = outgoing_tls_context(trusted)
+    context = build_outgoing_tls_context(trusted)
     with (
         socket.create_connection(("127.0.0.1", port), timeout=30) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as client,
@@ -38,7 +38,7 @@ def said_over_tls(port: int, trusted: Path | None) -> bytes:
 def reason_of(port: int, trusted: Path | None) -> str | None:
     with pytest.raises(OSError) as raised:  # noqa: PT011 - its text is what is looked at
         said_over_tls(port, trusted)
-    return refusal_reason(raised.value)
+    return find_tls_failure_reason(raised.value)
 
 
 def only(context: ssl.SSLContext, version: ssl.TLSVersion) -> ssl.SSLContext:
@@ -125,6 +125,6 @@ def test_the_reason_is_found_inside_the_errors_of_clients(tmp_path: Path) -> Non
     with running_tls_server(lax_context(untrusted)) as port:
         with pytest.raises(requests.exceptions.SSLError) as raised:
             requests.get(f"https://127.0.0.1:{port}", timeout=30)
-        reason = refusal_reason(raised.value)
+        reason = find_tls_failure_reason(raised.value)
     assert reason == SELF_SIGNED
-    assert refusal_reason(ValueError("something else")) is None
+    assert find_tls_failure_reason(ValueError("something else")) is None

@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, lists, sampled_from, text, tuples
 
-from domain.core.durations import length_words
+from domain.core.durations import format_duration_words
 from domain.core.errors import InvalidError
 from domain.paging.escalations.steps import (
+    EscalationPlan,
     NamedStep,
     NamedTarget,
-    Plan,
     Step,
     Target,
     TargetKind,
     check_plan,
-    listed,
+    format_repeats,
+    format_step,
+    join_words,
     parse_step,
-    read_steps,
-    repeat_words,
-    step_words,
-    stored_steps,
+    parse_stored_steps,
+    serialize_steps,
 )
 
 USER, SCHEDULE, CHANNEL = TargetKind.USER, TargetKind.SCHEDULE, TargetKind.CHANNEL
@@ -88,7 +88,7 @@ def test_an_impossible_plan_is_rejected(
     steps: tuple[Step, ...], options: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidError):
-        check_plan(Plan(steps, **options))  # type: ignore[arg-type]
+        check_plan(EscalationPlan(steps, **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.long
@@ -105,13 +105,13 @@ def test_stored_steps_are_loaded_unchanged(
         Step(timedelta(seconds=after), tuple(Target(*each) for each in targets))
         for after, targets in given_steps
     )
-    assert read_steps(stored_steps(steps)) == steps
+    assert parse_stored_steps(serialize_steps(steps)) == steps
 
 
 def test_steps_are_described_in_words() -> None:
-    assert step_words(timedelta(), ["@alice"]) == "Immediately: @alice."
-    assert step_words(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
-    assert length_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
-    assert length_words(timedelta()) == "0 s"
-    assert listed([]) == "nobody"
-    assert repeat_words(1, timedelta(hours=1)) == "Repeats once, 1 h after the last step."
+    assert format_step(timedelta(), ["@alice"]) == "Immediately: @alice."
+    assert format_step(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
+    assert format_duration_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
+    assert format_duration_words(timedelta()) == "0 s"
+    assert join_words([]) == "nobody"
+    assert format_repeats(1, timedelta(hours=1)) == "Repeats once, 1 h after the last step."

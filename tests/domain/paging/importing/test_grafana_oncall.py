@@ -16,10 +16,10 @@ import pytest
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.files import ExportDocument, read_documents
 from domain.paging.importing.grafana_oncall import read_grafana_oncall
 from domain.paging.importing.plan import ImportPlan
-from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
 
 EXPORT = Path(__file__).parents[3] / "payloads" / "exports" / "grafana_oncall" / "export.json"
 DOCUMENT = Path(__file__).parents[4] / "docs" / "moving-from-other-tools.md"
@@ -37,7 +37,7 @@ def test_users_who_share_a_turn_get_rotations_in_the_same_layer(plan: ImportPlan
     # The second group of users begins, because of the start index in the export.
     assert (first.users, second.users) == (("U3", "U1"), ("U3", "U2"))
     assert first.layer == second.layer == 1
-    assert first.cadence == Cadence(unit=Unit.WEEKS, every=1, at=time(9), weekdays=(0,))
+    assert first.cadence == Cadence(unit=TurnUnit.WEEKS, every=1, at=time(9), weekdays=(0,))
     assert first.restrictions == ()
     assert office.layer == 2
     assert office.restrictions == (
@@ -65,7 +65,7 @@ def test_a_chain_becomes_a_policy_with_cumulative_delays(plan: ImportPlan) -> No
 def test_users_who_are_notified_in_turn_become_a_round_robin() -> None:
     text = EXPORT.read_text(encoding="utf-8")
     changed = text.replace('"persons_to_notify"', '"persons_to_notify_next_each_time"')
-    document = Document(name="export.json", value=json.loads(changed))
+    document = ExportDocument(name="export.json", value=json.loads(changed))
     chain = read_grafana_oncall([document], now=NOW).policies[0]
     assert [(each.users, each.takes_turns) for each in chain.steps] == [
         ((), False),
@@ -91,8 +91,8 @@ def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPla
 
 def test_lists_in_separate_files_are_imported() -> None:
     documents = [
-        Document("users.json", [{"id": "U1", "username": "alice"}]),
-        Document("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
+        ExportDocument("users.json", [{"id": "U1", "username": "alice"}]),
+        ExportDocument("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
     ]
     plan = read_grafana_oncall(documents, now=NOW)
     assert [each.username for each in plan.users] == ["alice", "bob"]
@@ -145,7 +145,7 @@ def rotations_of(**given: Any) -> tuple[int, str]:
     """Return the number of rotations for a shift, and the reasons of omissions."""
     schedule = {"id": "S1", "name": "s", "type": "calendar", "shifts": ["O1"]}
     value = {"schedules": [schedule], "on_call_shifts": [shift(**given)]}
-    plan = read_grafana_oncall([Document("export.json", value)], now=NOW)
+    plan = read_grafana_oncall([ExportDocument("export.json", value)], now=NOW)
     return len(plan.schedules[0].rotations), " ".join(each.reason for each in plan.left_out)
 
 
@@ -180,9 +180,9 @@ def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "on_call_shifts", "escalation_chains")
     others = ("escalation_policies", "integrations", "routes")
     everything = {kind: [value] for kind in (*kinds, *others)}
-    read_grafana_oncall([Document("export.json", everything)], now=NOW)
+    read_grafana_oncall([ExportDocument("export.json", everything)], now=NOW)
 
 
 def test_other_files_are_rejected() -> None:
     with pytest.raises(InvalidError, match="not an export of Grafana OnCall"):
-        read_grafana_oncall([Document("a.json", {"data": []})], now=NOW)
+        read_grafana_oncall([ExportDocument("a.json", {"data": []})], now=NOW)

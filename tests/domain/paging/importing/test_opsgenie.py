@@ -10,10 +10,10 @@ import pytest
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.files import ExportDocument, read_documents
 from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
-from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
 
 BACKUP = Path(__file__).parents[3] / "payloads" / "exports" / "opsgenie"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -49,10 +49,10 @@ def test_rotations_keep_turns_handoffs_and_restrictions(plan: ImportPlan) -> Non
     )
     weekly, office = schedule.rotations
     assert weekly.users == (ALICE, BOB)
-    assert weekly.cadence == Cadence(unit=Unit.WEEKS, every=1, at=time(9), weekdays=(0,))
+    assert weekly.cadence == Cadence(unit=TurnUnit.WEEKS, every=1, at=time(9), weekdays=(0,))
     # It is 08:00 UTC in the time zone of Berlin.
     assert weekly.starts_at == datetime(2026, 1, 5, 9)  # noqa: DTZ001 - a wall time
-    assert office.cadence == Cadence(unit=Unit.DAYS, every=2, at=time(9))
+    assert office.cadence == Cadence(unit=TurnUnit.DAYS, every=2, at=time(9))
     assert office.layer == weekly.layer
     assert office.restrictions == (
         Restriction(start=time(9), end=time(), weekdays=(0,)),
@@ -124,10 +124,10 @@ def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPla
 )
 def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "escalations", "integrations")
-    documents = [Document(f"{kind}/x.json", value) for kind in kinds]
+    documents = [ExportDocument(f"{kind}/x.json", value) for kind in kinds]
     read_opsgenie(documents, now=NOW)
 
 
 def test_other_files_are_rejected() -> None:
     with pytest.raises(InvalidError, match="not a backup of Opsgenie"):
-        read_opsgenie([Document("a.json", {"users": []})], now=NOW)
+        read_opsgenie([ExportDocument("a.json", {"users": []})], now=NOW)

@@ -4,23 +4,23 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from domain.paging.on_call.final_schedule import Span, spans
+from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans
 from domain.paging.on_call.schedule_values import (
     Cadence,
     Override,
     Period,
-    Plan,
     RotationPlan,
-    Stint,
+    SchedulePlan,
     Swap,
-    Unit,
+    TurnUnit,
+    UserPeriod,
 )
 
 ALICE, BOB, CAROL = 1, 2, 3
 BERLIN = ZoneInfo("Europe/Berlin")
 #: Time before all times in tests.
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
-WEEKLY, DAILY = Cadence(unit=Unit.WEEKS), Cadence(unit=Unit.DAYS)
+WEEKLY, DAILY = Cadence(unit=TurnUnit.WEEKS), Cadence(unit=TurnUnit.DAYS)
 MONDAY = date(2026, 11, 2)
 
 
@@ -44,9 +44,9 @@ def rotation(*user_ids: int, **changes: Any) -> RotationPlan:
     return RotationPlan(user_ids=user_ids, **{**usual, **changes})
 
 
-def plan(*rotations: RotationPlan, **parts: Any) -> Plan:
+def plan(*rotations: RotationPlan, **parts: Any) -> SchedulePlan:
     """Return a plan with these rotations."""
-    return Plan(schedule_id=1, rotations=rotations, **parts)
+    return SchedulePlan(schedule_id=1, rotations=rotations, **parts)
 
 
 def override(user_id: int, start: str, end: str, *, number: int = 1) -> Override:
@@ -57,13 +57,15 @@ def override(user_id: int, start: str, end: str, *, number: int = 1) -> Override
 def swap(first: tuple[int, str, str], second: tuple[int, str, str], *, number: int = 1) -> Swap:
     """Return a swap of two periods in local times of Berlin."""
     stints = [
-        Stint(user_id=user_id, during=Period(berlin(start), berlin(end)))
+        UserPeriod(user_id=user_id, during=Period(berlin(start), berlin(end)))
         for user_id, start, end in (first, second)
     ]
     return Swap(id=number, first=stints[0], second=stints[1])
 
 
-def as_local(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[str, str, list[int]]]:
+def as_local(
+    found: tuple[OnCallSpan, ...], place: ZoneInfo = BERLIN
+) -> list[tuple[str, str, list[int]]]:
     """Return spans as local times: start, end, users."""
     return [
         (
@@ -75,9 +77,9 @@ def as_local(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[st
     ]
 
 
-def local_spans(asked: Plan, start: str, end: str) -> list[tuple[str, str, list[int]]]:
+def local_spans(asked: SchedulePlan, start: str, end: str) -> list[tuple[str, str, list[int]]]:
     """Return the users on call between two local times in Berlin."""
-    return as_local(spans(asked, berlin(start), berlin(end)))
+    return as_local(compute_spans(asked, berlin(start), berlin(end)))
 
 
 def at(hour: int, minute: int = 0) -> time:

@@ -7,16 +7,16 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.paging.on_call.final_schedule import Source, spans
+from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.schedule_values import (
     Cadence,
     Override,
     Period,
-    Plan,
     Restriction,
-    Stint,
+    SchedulePlan,
     Swap,
-    Unit,
+    TurnUnit,
+    UserPeriod,
 )
 from tests.domain.paging.on_call.plans import (
     ALICE,
@@ -151,7 +151,7 @@ def test_a_restriction_ends_in_local_time_when_clocks_change() -> None:
         "Sun 25 02:30",
         [ALICE],
     )
-    october = spans(asked, berlin("2026-10-24 22:00"), berlin("2026-10-25 12:00"))[0]
+    october = compute_spans(asked, berlin("2026-10-24 22:00"), berlin("2026-10-25 12:00"))[0]
     assert october.end == berlin("2026-10-25 02:30", fold=0)
     assert local_spans(asked, "2027-03-27 12:00", "2027-03-28 12:00")[1] == (
         "Sat 27 22:00",
@@ -161,10 +161,10 @@ def test_a_restriction_ends_in_local_time_when_clocks_change() -> None:
 
 
 def test_the_end_of_a_century_of_hourly_turns_is_computed_quickly() -> None:
-    hourly = Cadence(unit=Unit.HOURS, every=1)
+    hourly = Cadence(unit=TurnUnit.HOURS, every=1)
     early = MONDAY.replace(year=2001, day=1)
     asked = plan(rotation(ALICE, BOB, cadence=hourly, starts_on=early))
-    found = spans(asked, berlin("2099-06-01 12:00"), berlin("2099-06-01 14:00"))
+    found = compute_spans(asked, berlin("2099-06-01 12:00"), berlin("2099-06-01 14:00"))
     assert len(found) == 2
 
 
@@ -175,7 +175,7 @@ people = st.integers(1, 4)
 periods = st.tuples(moments, moments).map(
     lambda both: Period(min(both), max(both) + timedelta(minutes=1))
 )
-stints = st.builds(Stint, user_id=people, during=periods)
+stints = st.builds(UserPeriod, user_id=people, during=periods)
 rotations = st.builds(
     rotation,
     st.just(ALICE),
@@ -183,12 +183,12 @@ rotations = st.builds(
     people,
     id=st.integers(1, 9),
     layer=st.integers(1, 3),
-    cadence=st.sampled_from((DAILY, Cadence(unit=Unit.HOURS, every=7))),
+    cadence=st.sampled_from((DAILY, Cadence(unit=TurnUnit.HOURS, every=7))),
     restrictions=st.sampled_from(((), NIGHTS, WEEKEND)),
     starts_on=st.just(MONDAY.replace(month=10)),
 )
 plans = st.builds(
-    Plan,
+    SchedulePlan,
     schedule_id=st.just(1),
     rotations=st.lists(rotations, max_size=4).map(tuple),
     overrides=st.lists(
@@ -204,15 +204,15 @@ plans = st.builds(
 @bounded(40)
 @given(asked=plans, start=moments, length=st.integers(1, 14 * 24), cut=st.integers(0, 100))
 def test_parts_of_a_period_match_the_whole_period(
-    asked: Plan, start: datetime, length: int, cut: int
+    asked: SchedulePlan, start: datetime, length: int, cut: int
 ) -> None:
     end = start + timedelta(hours=length)
-    whole = spans(asked, start, end)
+    whole = compute_spans(asked, start, end)
     assert (whole[0].start, whole[-1].end) == (start, end)
     assert all(one.end == other.start for one, other in pairwise(whole))
     assert all(one.duties != other.duties for one, other in pairwise(whole))
     middle = start + (end - start) * cut / 100
-    for span in (*spans(asked, start, middle), *spans(asked, middle, end)):
+    for span in (*compute_spans(asked, start, middle), *compute_spans(asked, middle, end)):
         around = [each for each in whole if each.start <= span.start and span.end <= each.end]
         assert [each.duties for each in around] == [span.duties]
     for span in whole:
@@ -227,7 +227,7 @@ def test_parts_of_a_period_match_the_whole_period(
         ]
         if present:
             assert users == [present[-1].user_id]
-            assert span.duties[0].source is Source.OVERRIDE
+            assert span.duties[0].source is DutySource.OVERRIDE
 
 
 def test_an_override_of_one_user_keeps_the_other_users_on_call() -> None:

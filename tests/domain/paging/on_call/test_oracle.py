@@ -11,14 +11,14 @@ from dateutil.tz import gettz, resolve_imaginary
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.paging.on_call.final_schedule import spans
+from domain.paging.on_call.final_schedule import compute_spans
 from domain.paging.on_call.schedule_values import (
     EVERY_DAY,
     Cadence,
-    Plan,
     Restriction,
     RotationPlan,
-    Unit,
+    SchedulePlan,
+    TurnUnit,
 )
 from tests.support.wire.garbage import bounded
 
@@ -29,7 +29,7 @@ ZONES = (
     *("Asia/Kathmandu", "Africa/Casablanca", "Pacific/Apia", "Asia/Beirut", "UTC"),
     "Antarctica/Casey",
 )
-FREQUENCIES = {Unit.HOURS: HOURLY, Unit.DAYS: DAILY, Unit.WEEKS: WEEKLY}
+FREQUENCIES = {TurnUnit.HOURS: HOURLY, TurnUnit.DAYS: DAILY, TurnUnit.WEEKS: WEEKLY}
 LONG_AGO = datetime(1999, 1, 1, tzinfo=UTC)
 WINDOW = timedelta(days=40)
 
@@ -37,11 +37,11 @@ days = st.dates(min_value=date(2001, 1, 1), max_value=date(2037, 12, 31))
 times = st.times().map(lambda each: each.replace(second=0, microsecond=0))
 weekdays = st.sets(st.integers(0, 6), min_size=1).map(lambda each: tuple(sorted(each)))
 cadences = st.one_of(
-    st.builds(Cadence, unit=st.just(Unit.DAYS), every=st.integers(1, 10), at=times),
+    st.builds(Cadence, unit=st.just(TurnUnit.DAYS), every=st.integers(1, 10), at=times),
     st.builds(
-        Cadence, unit=st.just(Unit.WEEKS), every=st.integers(1, 4), at=times, weekdays=weekdays
+        Cadence, unit=st.just(TurnUnit.WEEKS), every=st.integers(1, 4), at=times, weekdays=weekdays
     ),
-    st.builds(Cadence, unit=st.just(Unit.HOURS), every=st.integers(1, 60), at=times),
+    st.builds(Cadence, unit=st.just(TurnUnit.HOURS), every=st.integers(1, 60), at=times),
 )
 
 
@@ -54,7 +54,7 @@ def moment_of(local: datetime, zone: str) -> datetime:
 def expected_handoffs(plan: RotationPlan, end: datetime) -> list[tuple[datetime, int]]:
     """Return the times of handoffs up to an end, each with its number."""
     cadence, begin = plan.cadence, datetime.combine(plan.starts_on, plan.cadence.at)
-    more = {"byweekday": cadence.weekdays} if cadence.unit is Unit.WEEKS else {}
+    more = {"byweekday": cadence.weekdays} if cadence.unit is TurnUnit.WEEKS else {}
     rule = rrule(
         FREQUENCIES[cadence.unit],
         interval=cadence.every,
@@ -86,18 +86,24 @@ def expected_user(
 )
 @bounded(40)
 # A day that does not exist, and hours and half hours that occur twice or not at all.
-@example(Cadence(unit=Unit.DAYS, at=time(9)), date(2011, 12, 20), "Pacific/Apia", 3, 0)
-@example(Cadence(unit=Unit.HOURS, every=1, at=time(0)), date(2011, 12, 20), "Pacific/Apia", 5, 0)
-@example(Cadence(unit=Unit.HOURS, every=8, at=time(1)), date(2011, 12, 20), "Pacific/Apia", 2, 0)
-@example(Cadence(unit=Unit.DAYS, at=time(2, 30)), date(2026, 3, 10), "Europe/Berlin", 2, 0)
+@example(Cadence(unit=TurnUnit.DAYS, at=time(9)), date(2011, 12, 20), "Pacific/Apia", 3, 0)
 @example(
-    Cadence(unit=Unit.HOURS, every=1, at=time(0, 30)), date(2026, 10, 10), "Europe/Berlin", 2, 0
+    Cadence(unit=TurnUnit.HOURS, every=1, at=time(0)), date(2011, 12, 20), "Pacific/Apia", 5, 0
 )
-@example(Cadence(unit=Unit.DAYS, at=time(2, 15)), date(2026, 3, 30), "Australia/Lord_Howe", 2, 0)
-@example(Cadence(unit=Unit.DAYS, at=time(0)), date(2018, 10, 20), "America/Sao_Paulo", 2, 0)
+@example(
+    Cadence(unit=TurnUnit.HOURS, every=8, at=time(1)), date(2011, 12, 20), "Pacific/Apia", 2, 0
+)
+@example(Cadence(unit=TurnUnit.DAYS, at=time(2, 30)), date(2026, 3, 10), "Europe/Berlin", 2, 0)
+@example(
+    Cadence(unit=TurnUnit.HOURS, every=1, at=time(0, 30)), date(2026, 10, 10), "Europe/Berlin", 2, 0
+)
+@example(
+    Cadence(unit=TurnUnit.DAYS, at=time(2, 15)), date(2026, 3, 30), "Australia/Lord_Howe", 2, 0
+)
+@example(Cadence(unit=TurnUnit.DAYS, at=time(0)), date(2018, 10, 20), "America/Sao_Paulo", 2, 0)
 # Three hours occur twice, and one of them is the first or the last hour of the request.
-@example(Cadence(unit=Unit.HOURS, every=1), date(2010, 3, 1), "Antarctica/Casey", 5, 87)
-@example(Cadence(unit=Unit.HOURS, every=1), date(2010, 1, 20), "Antarctica/Casey", 5, 88)
+@example(Cadence(unit=TurnUnit.HOURS, every=1), date(2010, 3, 1), "Antarctica/Casey", 5, 87)
+@example(Cadence(unit=TurnUnit.HOURS, every=1), date(2010, 1, 20), "Antarctica/Casey", 5, 88)
 def test_turns_match_the_recurrence_rule(
     cadence: Cadence, starts_on: date, zone: str, users: int, hours: int
 ) -> None:
@@ -111,11 +117,11 @@ def test_turns_match_the_recurrence_rule(
         user_ids=tuple(range(users)),
         valid_from=LONG_AGO,
     )
-    ahead = hours % 700 if cadence.unit is Unit.HOURS else hours  # Limited for speed.
+    ahead = hours % 700 if cadence.unit is TurnUnit.HOURS else hours  # Limited for speed.
     start = datetime.combine(starts_on, time(), UTC) + timedelta(hours=ahead)
     end = start + WINDOW
     handoffs = expected_handoffs(plan, end)
-    found = spans(Plan(schedule_id=1, rotations=(plan,)), start, end)
+    found = compute_spans(SchedulePlan(schedule_id=1, rotations=(plan,)), start, end)
     assert (found[0].start, found[-1].end) == (start, end)
     assert all(one.end == other.start for one, other in pairwise(found))
     for span in found:
@@ -152,7 +158,7 @@ def test_restrictions_apply_in_local_time(
         id=1,
         name="any",
         layer=1,
-        cadence=Cadence(unit=Unit.WEEKS),
+        cadence=Cadence(unit=TurnUnit.WEEKS),
         starts_on=date(2000, 1, 3),
         time_zone=zone,
         user_ids=(7,),
@@ -160,7 +166,9 @@ def test_restrictions_apply_in_local_time(
         valid_from=LONG_AGO,
     )
     start = datetime.combine(day, time(), UTC)
-    found = spans(Plan(schedule_id=1, rotations=(plan,)), start, start + timedelta(days=20))
+    found = compute_spans(
+        SchedulePlan(schedule_id=1, rotations=(plan,)), start, start + timedelta(days=20)
+    )
     starts = [span.start for span in found]
     for minute in minutes:
         moment = start + timedelta(minutes=minute)

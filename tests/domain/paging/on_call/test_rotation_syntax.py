@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.errors import InvalidError
-from domain.paging.on_call.rotation_syntax import written_cadence, written_restriction
-from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, Unit
+from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
+from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
 from domain.paging.on_call.types import NewRotation
 
 WORKDAYS = (0, 1, 2, 3, 4)
@@ -23,23 +23,23 @@ def read(text: str) -> NewRotation:
 @pytest.mark.parametrize(
     ("text", "cadence", "words"),
     [
-        ("weekly a,b mon 09:00", Cadence(unit=Unit.WEEKS), "every week on Mon at 09:00"),
-        ("weekly a,b", Cadence(unit=Unit.WEEKS), "every week on Mon at 09:00"),
+        ("weekly a,b mon 09:00", Cadence(unit=TurnUnit.WEEKS), "every week on Mon at 09:00"),
+        ("weekly a,b", Cadence(unit=TurnUnit.WEEKS), "every week on Mon at 09:00"),
         (
             "Weekly a Mon,Thursday 17:30",
-            Cadence(unit=Unit.WEEKS, weekdays=(0, 3), at=time(17, 30)),
+            Cadence(unit=TurnUnit.WEEKS, weekdays=(0, 3), at=time(17, 30)),
             "every week on Mon, Thu at 17:30",
         ),
-        ("daily a 08:00", Cadence(unit=Unit.DAYS, at=time(8)), "every day at 08:00"),
-        ("every 3d a", Cadence(unit=Unit.DAYS, every=3), "every 3 days at 09:00"),
+        ("daily a 08:00", Cadence(unit=TurnUnit.DAYS, at=time(8)), "every day at 08:00"),
+        ("every 3d a", Cadence(unit=TurnUnit.DAYS, every=3), "every 3 days at 09:00"),
         (
             "every 2w a sat-mon",
-            Cadence(unit=Unit.WEEKS, every=2, weekdays=(0, 5, 6)),
+            Cadence(unit=TurnUnit.WEEKS, every=2, weekdays=(0, 5, 6)),
             "every 2 weeks on Mon, Sat, Sun at 09:00",
         ),
         (
             "every 12h a 08:00",
-            Cadence(unit=Unit.HOURS, every=12, at=time(8)),
+            Cadence(unit=TurnUnit.HOURS, every=12, at=time(8)),
             "every 12 hours, counted from 08:00",
         ),
     ],
@@ -48,7 +48,7 @@ def test_a_rotation_is_parsed_and_described_in_words(
     text: str, cadence: Cadence, words: str
 ) -> None:
     assert read(text).cadence == cadence
-    assert written_cadence(cadence) == words
+    assert format_cadence(cadence) == words
 
 
 def test_first_day_layer_and_restrictions_are_parsed() -> None:
@@ -64,7 +64,7 @@ def test_first_day_layer_and_restrictions_are_parsed() -> None:
         Restriction(start=time(9), end=time(17), weekdays=WORKDAYS),
         Restriction(start=time(22), end=time(0), weekdays=EVERY_DAY),
     )
-    assert [written_restriction(each) for each in restrictions] == [
+    assert [format_restriction(each) for each in restrictions] == [
         "Mon, Tue, Wed, Thu, Fri 09:00 to 17:00",
         "every day 22:00 to 00:00",
     ]

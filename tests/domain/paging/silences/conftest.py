@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import select
 
 from domain.accounts.users import get_user
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.status import StatusChange, change_status
-from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.status import StatusChange, change_alert_status
+from domain.alerts.matching.labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.parser import parse_matchers
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.paging.silences.actions import create_silence
-from domain.paging.silences.flapping import store_settings
-from domain.paging.silences.muting import Mute, muted
+from domain.paging.silences.flapping import store_flap_settings
+from domain.paging.silences.muting import Mute, find_mutes
 from domain.paging.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now
@@ -24,7 +24,7 @@ from tests.support.database.stored import alerts_of
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.service.live import LiveGatebell
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 YEAR = timedelta(days=365)
 
 
@@ -35,7 +35,7 @@ class Quiet:
     gatebell: LiveGatebell
     endpoint: Endpoint
     project_id: int
-    actor: Actor
+    actor: EventActor
 
     def fire(self, title: str = "Down", **fields: str) -> int:
         """Send an alert, and return its number."""
@@ -51,7 +51,7 @@ class Quiet:
         """Change the status of an alert as Alice."""
         change = StatusChange(status=status, by=self.actor)
         with database_of(self.gatebell) as session:
-            change_status(self.project_id, iid, change, session=session, now=now())
+            change_alert_status(self.project_id, iid, change, session=session, now=now())
 
     def silence(
         self, matchers: str, *, begin: datetime | None = None, length: timedelta = YEAR / 12
@@ -67,13 +67,15 @@ class Quiet:
     def configure(self, settings: FlapSettings) -> None:
         """Store the flap settings of the project."""
         with database_of(self.gatebell) as session:
-            store_settings(self.project_id, settings, session=session)
+            store_flap_settings(self.project_id, settings, session=session)
 
     def labels(self) -> Sequence[AlertLabels]:
         """Return all alerts of the project."""
         alerts = alerts_of(self.gatebell, self.endpoint.project)
         with database_of(self.gatebell) as session:
-            found = labels_of((alert.id for alert in alerts), session=session, reading=READING)
+            found = find_alert_labels(
+                (alert.id for alert in alerts), session=session, reading=READING
+            )
         return tuple(found.values())
 
     def muted(self, at: datetime | None = None) -> Mapping[int, Mute]:
@@ -81,7 +83,7 @@ class Quiet:
         labels = self.labels()
         numbers = {each.alert_id: each.iid for each in labels}
         with database_of(self.gatebell) as session:
-            found = muted(labels, at=at or now(), session=session)
+            found = find_mutes(labels, at=at or now(), session=session)
         return {numbers[alert_id]: mute for alert_id, mute in found.items()}
 
 
@@ -94,4 +96,4 @@ def quiet(gatebell: LiveGatebell) -> Quiet:
             select(Project.id).where(Project.path == endpoint.project)
         ).one()
         user = get_user(person.username, session=session)
-    return Quiet(gatebell, endpoint, project_id, Actor(id=user.id, name=user.username))
+    return Quiet(gatebell, endpoint, project_id, EventActor(id=user.id, name=user.username))

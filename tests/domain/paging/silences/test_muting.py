@@ -10,8 +10,8 @@ from domain.core.errors import ConflictError, InvalidError
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
 from domain.paging.silences.actions import create_silence, expire_silence, preview_silence
-from domain.paging.silences.flapping import store_settings
-from domain.paging.silences.muting import muted
+from domain.paging.silences.flapping import store_flap_settings
+from domain.paging.silences.muting import find_mutes
 from domain.paging.silences.types import (
     FlapSettings,
     MuteKind,
@@ -179,7 +179,7 @@ def test_flap_detection_can_be_turned_off(quiet: Quiet) -> None:
 
 def wait_before_reopened_alerts_page(quiet: Quiet) -> None:
     with database_of(quiet.gatebell) as session:
-        store_settings(quiet.project_id, FlapSettings(reopen_minutes=5), session=session)
+        store_flap_settings(quiet.project_id, FlapSettings(reopen_minutes=5), session=session)
 
 
 def test_an_alert_that_reopens_after_an_acknowledgement_holds_its_pages(quiet: Quiet) -> None:
@@ -229,7 +229,7 @@ def test_many_alerts_need_few_queries(quiet: Quiet) -> None:
         event.listen(
             connection, "before_cursor_execute", lambda *given: statements.append(given[2])
         )
-        found = muted(labels, at=now(), session=session)
+        found = find_mutes(labels, at=now(), session=session)
     assert len(found) == 1_499
     # Rules, settings, and for each of two thousands: flapping, earlier alerts, and their answers.
     assert len(statements) <= 3 + 2 * 3

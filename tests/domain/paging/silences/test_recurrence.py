@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.errors import InvalidError
-from domain.paging.maintenance_windows.recurrence import Frequency, Recurrence, in_words, parse_rule
+from domain.paging.maintenance_windows.recurrence import (
+    Frequency,
+    Recurrence,
+    format_recurrence,
+    parse_recurrence_rule,
+)
 from tests.support.wire.garbage import bounded
 
 DAY = timedelta(days=1)
@@ -29,7 +34,7 @@ FIRST = datetime(2026, 1, 31, 2, 30)  # noqa: DTZ001 - local times
     ],
 )
 def test_a_rule_is_described_in_words(rule: str, words: str) -> None:
-    assert in_words(parse_rule(rule)) == words
+    assert format_recurrence(parse_recurrence_rule(rule)) == words
 
 
 def is_due(rule: Recurrence, first: date, day: date) -> bool:
@@ -112,11 +117,11 @@ def test_a_rule_has_the_days_of_the_calendar(rule: Recurrence, first: datetime, 
 @pytest.mark.long
 @given(rule=RULES)
 def test_a_formatted_rule_is_parsed_to_the_same_rule(rule: Recurrence) -> None:
-    assert parse_rule(rule.rule) == rule
+    assert parse_recurrence_rule(rule.rule) == rule
 
 
 def test_a_rule_of_ten_years_ago_is_evaluated_quickly() -> None:
-    rule = parse_rule("FREQ=DAILY")
+    rule = parse_recurrence_rule("FREQ=DAILY")
     began = FIRST.replace(year=2000)
     (found,) = islice(rule.starts(began, after=FIRST), 1)
     assert FIRST - 2 * DAY <= found <= FIRST
@@ -135,7 +140,7 @@ def test_a_rule_of_ten_years_ago_is_evaluated_quickly() -> None:
     ],
 )
 def test_rules_in_the_format_of_calendars_are_parsed(text: str, rule: str) -> None:
-    assert parse_rule(text).rule == rule
+    assert parse_recurrence_rule(text).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -157,5 +162,5 @@ def test_rules_in_the_format_of_calendars_are_parsed(text: str, rule: str) -> No
 )
 def test_other_rules_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError) as refused:
-        parse_rule(text)
+        parse_recurrence_rule(text)
     assert refused.value.field == "rule"

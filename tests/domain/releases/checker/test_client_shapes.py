@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from domain.releases.changes import Certainty
-from domain.releases.checker.checker import check
+from domain.releases.checker.checker import check_file
 from tests.domain.releases.checker.client_shapes import SHAPES, Shape
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "releases-checker.md"
@@ -14,7 +14,7 @@ DOCUMENT = Path(__file__).parents[4] / "docs" / "releases-checker.md"
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda each: each.name)
 def test_only_breaking_lines_are_found(shape: Shape) -> None:
-    found = check(shape.name, shape.content.encode()).findings
+    found = check_file(shape.name, shape.content.encode()).findings
     expected = {line: change for line, change in shape.breaks.items() if line not in shape.missed}
     assert {each.line: each.change.id for each in found} == expected
     assert len(found) == len(expected)
@@ -52,5 +52,5 @@ def test_the_document_has_the_numbers_of_found_and_missed_lines() -> None:
     ],
 )
 def test_a_finding_has_a_certainty(name: str, content: str, certainty: str) -> None:
-    [finding] = check(name, content.encode()).findings
+    [finding] = check_file(name, content.encode()).findings
     assert finding.certainty is Certainty(certainty)

@@ -4,27 +4,27 @@ from dataclasses import fields
 
 import pytest
 
-from domain.releases.checker.access_logs import RATES
-from domain.releases.checker.checker import check
-from domain.releases.checker.requests import API
+from domain.releases.checker.access_logs import RATE_LIMITS
+from domain.releases.checker.checker import check_file
+from domain.releases.checker.requests import API_PATH
 from domain.releases.schedule import SCHEDULE
 from tests.domain.releases.checker.examples import BREAKS, Example
 from tests.domain.releases.checker.near_misses import MISSES
 from web.settings.table import Settings
 
 _SETTINGS = {
-    f"{API}/users": "users_api_rate_limit",
-    f"{API}/users/:id": "user_api_rate_limit",
-    f"{API}/projects": "projects_api_rate_limit",
-    f"{API}/projects/:id": "project_api_rate_limit",
-    f"{API}/groups": "groups_api_rate_limit",
-    f"{API}/groups/:id": "group_api_rate_limit",
-    f"{API}/groups/:id/projects": "group_projects_api_rate_limit",
+    f"{API_PATH}/users": "users_api_rate_limit",
+    f"{API_PATH}/users/:id": "user_api_rate_limit",
+    f"{API_PATH}/projects": "projects_api_rate_limit",
+    f"{API_PATH}/projects/:id": "project_api_rate_limit",
+    f"{API_PATH}/groups": "groups_api_rate_limit",
+    f"{API_PATH}/groups/:id": "group_api_rate_limit",
+    f"{API_PATH}/groups/:id/projects": "group_projects_api_rate_limit",
 }
 
 
 def _found(example: Example) -> list[tuple[str, int]]:
-    report = check(example.name, example.content.encode())
+    report = check_file(example.name, example.content.encode())
     return [(each.change.id, each.line) for each in report.findings]
 
 
@@ -40,7 +40,7 @@ def test_similar_code_is_not_found(example: Example) -> None:
 
 def test_the_rates_are_the_default_settings() -> None:
     usual = {field.name: field.default for field in fields(Settings)}
-    for path, (count, window) in RATES.items():
+    for path, (count, window) in RATE_LIMITS.items():
         minutes = int(window.total_seconds() // 60)
         unit = "minute" if minutes == 1 else f"{minutes} minutes"
         assert usual[_SETTINGS[path]] == f"{count}/{unit} from 18.0"

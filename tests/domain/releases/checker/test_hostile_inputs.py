@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.releases.checker.checker import check, check_text
-from domain.releases.checker.findings import TakesTooLongError, UnreadableContentError
+from domain.releases.checker.checker import check_file, check_text
+from domain.releases.checker.findings import CheckTimeoutError, UnreadableContentError
 from tests.domain.releases.checker.examples import BREAKS
 from tests.support.wire.garbage import bounded
 
@@ -53,7 +53,7 @@ def _steps(work: Callable[[], Any]) -> int:
 
 def _check(name: str, content: bytes) -> None:
     try:
-        check(name, content)
+        check_file(name, content)
     except UnreadableContentError as error:
         assert str(error)  # noqa: PT017 - one of the two outcomes
 
@@ -94,7 +94,7 @@ _LONG = (
 @pytest.mark.parametrize(("name", "part"), _LONG)
 def test_parsing_ends_after_its_time_limit(name: str, part: str) -> None:
     begun = thread_time()
-    with suppress(TakesTooLongError, UnreadableContentError):
+    with suppress(CheckTimeoutError, UnreadableContentError):
         check_text(name, part * (1_000_000 // len(part)), seconds=0.2)
     assert thread_time() - begun < 1
 
@@ -103,7 +103,7 @@ def test_parsing_ends_after_its_time_limit(name: str, part: str) -> None:
 def test_a_text_that_takes_too_long_is_an_error() -> None:
     aliases = "a: &a x\n" + "".join(f"k{number}: *a\n" for number in range(100_000))
     for name, text in (("a.yml", aliases), ("a.js", "f(" * 300_000), ("a.py", "x = 1\n" * 99_999)):
-        with pytest.raises(TakesTooLongError, match="gatebell releases check"):
+        with pytest.raises(CheckTimeoutError, match="gatebell releases check"):
             check_text(name, text, seconds=0.1)
 
 
@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
 )
 def test_invalid_json_is_rejected(text: str) -> None:
     with pytest.raises(UnreadableContentError):
-        check("a.har", text.encode())
+        check_file("a.har", text.encode())
 
 
 @pytest.mark.parametrize("example", BREAKS, ids=lambda each: f"{each.change} {each.name}")
@@ -171,7 +171,7 @@ def test_the_report_contains_no_secrets_of_the_input(example: Any) -> None:
         .replace("projects/7", f"projects/{_SECRET}")
         .replace("$T", _SECRET)
     )
-    assert _SECRET not in repr(check(example.name, noisy.encode()))
+    assert _SECRET not in repr(check_file(example.name, noisy.encode()))
 
 
 @pytest.mark.parametrize(
@@ -192,5 +192,5 @@ def test_the_report_contains_no_secrets_of_the_input(example: Any) -> None:
 )
 def test_errors_contain_no_secrets_of_the_input(name: str, text: str) -> None:
     with pytest.raises(UnreadableContentError) as raised:
-        check(name, text.replace("SECRET", _SECRET).encode())
+        check_file(name, text.replace("SECRET", _SECRET).encode())
     assert _SECRET not in f"{raised.value}{raised.value.__cause__}"

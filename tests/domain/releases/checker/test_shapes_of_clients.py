@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.releases.checker.checker import check
+from domain.releases.checker.checker import check_file
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ from domain.releases.checker.checker import check
 def test_a_style_of_requests_is_recognized(
     name: str, content: str, found: list[tuple[str, int]]
 ) -> None:
-    report = check(name, content.encode())
+    report = check_file(name, content.encode())
     assert [(each.change.id, each.line) for each in report.findings] == found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.releases.checker.checker import check, check_text
+from domain.releases.checker.checker import check_file, check_text
 from domain.releases.checker.findings import UnreadableContentError
 
 
@@ -25,13 +25,13 @@ def test_files_that_cannot_be_parsed_are_rejected_with_the_line(
     name: str, text: str, line: int
 ) -> None:
     with pytest.raises(UnreadableContentError, match=rf"\(line {line}\)"):
-        check(name, text.encode())
+        check_file(name, text.encode())
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_ignored(encoding: str) -> None:
     text = '\ufeff{"query": "{ runnerPlatforms { id } }"}' if encoding == "utf-8" else '{"a": 1}'
-    assert check("a.json", text.encode(encoding)).kind == "JSON"
+    assert check_file("a.json", text.encode(encoding)).kind == "JSON"
     assert check_text("a.json", text).kind == "JSON"
 
 
@@ -62,7 +62,7 @@ def test_a_byte_order_mark_is_ignored(encoding: str) -> None:
     ],
 )
 def test_parts_of_files_and_any_language_are_accepted(name: str, text: str) -> None:
-    assert check(name, text.encode()).kind
+    assert check_file(name, text.encode()).kind
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import func, select, update
 
-from domain.accounts.email_addresses import LINK_LIFETIME, find_waiting
+from domain.accounts.email_addresses import CONFIRMATION_LINK_LIFETIME, find_unconfirmed_address
 from domain.accounts.users import get_user
 from domain.audit.events import EventKind
 from models import EmailConfirmation, Mail, User
@@ -144,7 +144,7 @@ def test_a_new_password_cancels_a_requested_address_change(mailing: LiveGatebell
         press(mailing, f"/admin/users/{id_of(mailing, person)}", "/reset_password")
     with database_of(mailing) as session:
         user_id = get_user(person.username, session=session).id
-        assert find_waiting(user_id, session=session) is None
+        assert find_unconfirmed_address(user_id, session=session) is None
     assert email not in at_work(mailing).get(f"{mailing.url}/admin/users/{user_id}").text
 
 
@@ -168,7 +168,7 @@ def submit_link(browser: requests.Session, link: str) -> requests.Response:
 def test_a_confirmation_link_expires(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
-    old = now() - LINK_LIFETIME - timedelta(seconds=5)
+    old = now() - CONFIRMATION_LINK_LIFETIME - timedelta(seconds=5)
     change = update(EmailConfirmation).where(EmailConfirmation.email == email)
     with database_of(mailing) as session:
         session.execute(change.values(created_at=old))

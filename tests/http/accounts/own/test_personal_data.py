@@ -9,9 +9,13 @@ import requests
 from sqlalchemy import select
 
 from domain.access.roles import Role
-from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule, unlisted_columns
+from domain.accounts.personal_data.inventory import (
+    PERSONAL_DATA,
+    ErasureRule,
+    find_unlisted_columns,
+)
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import Application, Base, Member, User
 from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
 from tests.support.accounts.people import (
@@ -74,12 +78,12 @@ class Charlie(Owner):
         give_role(gatebell, endpoint.project, self.person, Role.DEVELOPER)
         self._press("/assignee", assignee=self.person.username)
         self._press("/notes", text="The volume is full.")
-        message = NewMessage(
+        message = NewEmail(
             key=unique("letter"), recipient=self.person.email, subject="Hello", text="Charlie!"
         )
         with database_of(gatebell) as session:
             keyring = Keyring(settings_of(gatebell).secret_key)
-            queue_messages([message], session=session, keyring=keyring, now=now())
+            queue_emails([message], session=session, keyring=keyring, now=now())
         seal_audit_events(settings_of(gatebell))
 
     def _press(self, ending: str, **values: str) -> None:
@@ -303,7 +307,7 @@ def test_every_table_that_references_users_is_part_of_the_personal_data() -> Non
 
 
 def test_every_column_of_these_tables_is_exported_or_deliberately_omitted() -> None:
-    forgotten = {each.name: unlisted_columns(each) for each in PERSONAL_DATA}
+    forgotten = {each.name: find_unlisted_columns(each) for each in PERSONAL_DATA}
     assert {name: columns for name, columns in forgotten.items() if columns} == {}
     for table in PERSONAL_DATA:
         columns = {each.key for each in table.model.__table__.columns}
@@ -316,7 +320,7 @@ def test_every_column_of_these_tables_is_exported_or_deliberately_omitted() -> N
 def test_a_new_column_is_detected() -> None:
     sign_ins = next(each for each in PERSONAL_DATA if each.name == "sign_ins")
     fewer = replace(sign_ins, exported=sign_ins.exported.replace(" user_agent", ""))
-    assert unlisted_columns(fewer) == ("user_agent",)
+    assert find_unlisted_columns(fewer) == ("user_agent",)
 
 
 def test_the_documentation_lists_all_personal_data() -> None:

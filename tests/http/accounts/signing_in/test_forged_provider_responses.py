@@ -22,10 +22,13 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Actor, Means
-from domain.accounts.identity_providers.errors import ExpiredError, ProviderAnswerError
-from domain.accounts.identity_providers.relying_party import Secrets, Upstream
-from domain.accounts.identity_providers.signing_in import Asked, finish
+from domain.access.actor import AccessMethod, Actor
+from domain.accounts.identity_providers.errors import (
+    ExpiredProviderSignInError,
+    InvalidProviderResponseError,
+)
+from domain.accounts.identity_providers.relying_party import ProviderAccess, ProviderSignInSecrets
+from domain.accounts.identity_providers.signing_in import ProviderRequest, finish_provider_sign_in
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing.addresses import AddressPolicy
 from tests.support.accounts.people import (
@@ -469,7 +472,7 @@ def test_a_response_after_ten_minutes_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, minutes: int, *, is_expired: bool
 ) -> None:
     keyring, number = Keyring(settings_of(gatebell).secret_key), unique("number")
-    asked = Asked(
+    asked = ProviderRequest(
         number=number,
         slug=slug,
         asked_at=now() - timedelta(minutes=minutes),
@@ -477,10 +480,16 @@ def test_a_response_after_ten_minutes_is_rejected(
         sign_in_id=None,
     )
     client = OutgoingClient(AddressPolicy.of("127.0.0.0/8"))
-    response = {"state": Secrets.of(number, keyring).state, "iss": provider.url, "code": "x"}
+    response = {
+        "state": ProviderSignInSecrets.of(number, keyring).state,
+        "iss": provider.url,
+        "code": "x",
+    }
     with Session(gatebell.engine()) as session:
-        stranger = Actor(means=Means.PAGE)
-        upstream = Upstream(fetch=client.fetch)
+        stranger = Actor(means=AccessMethod.PAGE)
+        upstream = ProviderAccess(fetch=client.fetch)
         work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
-        with pytest.raises(ExpiredError if is_expired else ProviderAnswerError):
-            finish(work, asked, response)
+        with pytest.raises(
+            ExpiredProviderSignInError if is_expired else InvalidProviderResponseError
+        ):
+            finish_provider_sign_in(work, asked, response)

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 import requests
 
-from domain.accounts.lifecycle.password_reset import LINK_LIFETIME, SEALED_FOR
+from domain.accounts.lifecycle.password_reset import RESET_LINK_LIFETIME, RESET_LINK_PURPOSE
 from domain.audit.events import EventKind
 from domain.core.randomness import random_password
 from models import User
@@ -198,13 +198,13 @@ def test_a_link_works_for_an_hour_and_only_for_its_account(mailing: LiveGatebell
     person = make_user(mailing)
     link = link_for(mailing, person)
     page, _, text = link.rpartition("/")
-    value, hour = opened(text, SEALED_FOR), LINK_LIFETIME.total_seconds()
-    fresh = sealed(value, SEALED_FOR, age=hour - 30)
+    value, hour = opened(text, RESET_LINK_PURPOSE), RESET_LINK_LIFETIME.total_seconds()
+    fresh = sealed(value, RESET_LINK_PURPOSE, age=hour - 30)
     assert mailing.http().get(f"{page}/{fresh}").status_code == 200
     for wrong in (
-        sealed(value, SEALED_FOR, age=hour + 30),
+        sealed(value, RESET_LINK_PURPOSE, age=hour + 30),
         sealed(value, "invitation"),
-        sealed([id_of(mailing, alice(mailing)), value[1]], SEALED_FOR),
+        sealed([id_of(mailing, alice(mailing)), value[1]], RESET_LINK_PURPOSE),
         *(text[:-3], f"{text}x", "x", f"{text[:-40]}%00"),
     ):
         assert is_rejected(mailing, f"{page}/{wrong}"), wrong

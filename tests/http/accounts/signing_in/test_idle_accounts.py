@@ -46,7 +46,7 @@ from tests.support.signing_in.second_factors import code_of, give_app, give_code
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.retention import deactivate_idle_accounts
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 SIGN_IN = "/users/sign_in"
 SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "DEACTIVATE_AFTER_DAYS": "40"}
@@ -62,7 +62,7 @@ def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator
 
 def run_job(service: LiveGatebell, *, days: float = 0) -> dict[str, int]:
     """Run the worker's job, with a clock that is some days ahead."""
-    settings = read_settings(service.environment)
+    settings = parse_settings(service.environment)
     return deactivate_idle_accounts(settings, clock=lambda: now() + timedelta(days=days))
 
 

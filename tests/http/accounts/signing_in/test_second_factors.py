@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from domain.accounts.factors.recovery_codes import HOW_MANY
+from domain.accounts.factors.recovery_codes import RECOVERY_CODE_COUNT
 from models import RecoveryCode, TotpDevice
 from tests.support.accounts.people import (
     Person,
@@ -58,7 +58,7 @@ def set_up(
 
 def codes_on(page: requests.Response) -> list[str]:
     found = text_of(page, "recovery-codes").split()
-    assert len(found) == HOW_MANY
+    assert len(found) == RECOVERY_CODE_COUNT
     return found
 
 
@@ -178,7 +178,7 @@ def test_recovery_codes_are_shown_once_and_stored_as_digests(
     assert answer.headers["Location"] == CODES
     assert_signed_in(sign_in_with(gatebell, charlie, codes[3]))
     left = browser.get(gatebell.url + SECURITY).text
-    assert f"{HOW_MANY - 1} of {HOW_MANY} codes are left" in left
+    assert f"{RECOVERY_CODE_COUNT - 1} of {RECOVERY_CODE_COUNT} codes are left" in left
 
 
 def test_recovery_codes_can_be_downloaded_as_a_file_without_scripts(
@@ -193,7 +193,7 @@ def test_recovery_codes_can_be_downloaded_as_a_file_without_scripts(
     assert file.headers["Content-Type"].startswith("text/plain")
     assert file.headers["Content-Disposition"] == 'attachment; filename="recovery-codes.txt"'
     assert file.headers["Cache-Control"] == "no-store"
-    assert file.text.split()[-HOW_MANY:] == codes
+    assert file.text.split()[-RECOVERY_CODE_COUNT:] == codes
     assert charlie.username in file.text
     # The file contains only valid codes, even if a forged form sends other values.
     junk = submit(browser, page, form_with(page, "code"), code=["<script>", "x", codes[0]])

@@ -10,8 +10,8 @@ import pytest
 import requests
 from sqlalchemy import delete
 
-from domain.accounts.lifecycle.sign_up import SEALED_FOR
-from domain.accounts.sign_up import LINK_LIFETIME
+from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE
+from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME
 from domain.audit.events import EventKind
 from domain.core.randomness import random_password
 from models import AuditEvent, Mail, User
@@ -162,17 +162,17 @@ def test_an_invalid_address_is_rejected_and_shown_again(service: LiveGatebell, w
 def test_a_sign_up_link_works_for_a_day_and_only_for_signing_up(service: LiveGatebell) -> None:
     person = newcomer()
     link = sign_up_link(service, person.email)
-    text, day = link.rpartition("/")[2], LINK_LIFETIME.total_seconds()
-    value = opened(text, SEALED_FOR)
+    text, day = link.rpartition("/")[2], SIGN_UP_LINK_LIFETIME.total_seconds()
+    value = opened(text, SIGN_UP_LINK_PURPOSE)
 
     def made(*args: object, **how: object) -> str:
         return f"{service.url}{ASK}/{sealed(*args, **how)}"  # type: ignore[arg-type]
 
-    assert service.http().get(made(value, SEALED_FOR, age=day - 30)).status_code == 200
+    assert service.http().get(made(value, SIGN_UP_LINK_PURPOSE, age=day - 30)).status_code == 200
     for wrong in (
-        made(value, SEALED_FOR, age=day + 30),
+        made(value, SIGN_UP_LINK_PURPOSE, age=day + 30),
         made(value, "forgotten password"),
-        made(value, SEALED_FOR, key="another key of forty characters, or more"),
+        made(value, SIGN_UP_LINK_PURPOSE, key="another key of forty characters, or more"),
         *(f"{service.url}{ASK}/{each}" for each in (text[:-3], f"{text}x", "x", f"{text}%00")),
     ):
         assert "This link has expired or is incomplete." in rejection(service, wrong), wrong
@@ -349,7 +349,7 @@ def test_sign_up_emails_are_deleted_after_the_link_expired(service: LiveGatebell
     person, later, unsent = newcomer(), newcomer(), newcomer()
     for each in (person, later, unsent):
         sign_up_link(service, each.email)
-    past = now() - LINK_LIFETIME - timedelta(minutes=1)
+    past = now() - SIGN_UP_LINK_LIFETIME - timedelta(minutes=1)
     with database_of(service) as session:
         mail = session.query(Mail)
         mail.filter(Mail.recipient != later.email).update({"created_at": past})

@@ -11,12 +11,12 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, select, text, update
 from werkzeug.test import TestResponse
 
-from domain.accounts.directory import AccountFilter, page_of_accounts
+from domain.accounts.directory import AccountFilter, fetch_account_page
 from domain.accounts.users import find_user, get_user
 from domain.alerts.environments import EnvironmentFilter, create_environment, list_environments
-from domain.core.database.paging import Slice
-from domain.oauth.personal_tokens.lists import TokenFilter, list_tokens
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.core.database.paging import KeysetRange
+from domain.oauth.personal_tokens.lists import TokenFilter, find_tokens
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Environment, Project, User
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
@@ -27,9 +27,9 @@ from tests.support.wire.html_forms import forms_in
 from web.database.engine import open_engine
 from web.database.schema import migrate
 from web.extensions import db
-from web.jobs.retention import add_up_days, prune_database
+from web.jobs.retention import prune_database, update_daily_counts
 from web.services import services
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 PASSWORD = "correct horse battery staple"
 PLAIN = "plain postgres"
@@ -41,7 +41,7 @@ def migrated_plain(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory)
     url = postgres.new_plain_database()
     directory = tmp_path_factory.mktemp("plain")
     environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    migrate(read_settings(environment))
+    migrate(parse_settings(environment))
     return url
 
 
@@ -130,13 +130,15 @@ def test_searches_find_every_spelling(app: Flask) -> None:
     make(app, "asa", "åsa@people.example", display_name="Åsa Ødegård")
     user = get_user("asa", session=db.session())
     for word in ("ÅSA", "ødegård", "ØDEGÅRD", "\uff21\uff53\uff41"):
-        found = page_of_accounts(
-            AccountFilter(search=word), Slice(size=9), session=db.session(), base_url=""
+        found = fetch_account_page(
+            AccountFilter(search=word), KeysetRange(size=9), session=db.session(), base_url=""
         )
         assert [account.username for account in found.items] == ["asa"], word
     details = TokenDetails(name="Überwachung", scopes="api", expires_at=now() + timedelta(days=9))
-    create_token(user.id, details, session=db.session(), keyring=services().keyring, now=now())
-    tokens = list_tokens(
+    create_personal_token(
+        user.id, details, session=db.session(), keyring=services().keyring, now=now()
+    )
+    tokens = find_tokens(
         TokenFilter(owner_id=user.id, search="üBER"), session=db.session(), now=now()
     )
     assert [token.name for token in tokens.items] == ["Überwachung"]
@@ -161,7 +163,7 @@ def test_environments_are_found_in_every_spelling_regardless_of_their_creator(
         made,
     )
     session.commit()
-    add_up_days(settings)
+    update_daily_counts(settings)
     for word, name in (("üBU", "Übung"), ("PRÜF", "Prüfung")):
         wanted = EnvironmentFilter(project_id=project_id, search=word)
         found = list_environments(wanted, None, size=9, session=session)

@@ -8,8 +8,8 @@ import pytest
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.audit.log import EventFilter, page_of_events
-from domain.core.database.paging import Slice
+from domain.audit.log import EventFilter, fetch_event_page
+from domain.core.database.paging import KeysetRange
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, database_of, make_project, make_user, now
 from tests.support.accounts.team import give_role, person_for
@@ -93,7 +93,7 @@ def test_a_schedule_is_created_shown_changed_and_deleted(
     team.script.refused("GET", at, status=404)
     wanted = EventFilter(target=team.project, kind=EventKind.ON_CALL_SCHEDULE_CHANGED.value)
     with database_of(gatebell) as session:
-        events = page_of_events(wanted, Slice(size=10), session=session).items
+        events = fetch_event_page(wanted, KeysetRange(size=10), session=session).items
     assert [each.details["change"] for each in events] == ["deleted", "changed", "created"]
     assert {each.actor_name for each in events} == {team.owner.username}
 

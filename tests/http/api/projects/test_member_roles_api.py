@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.projects.member_roles import HIGHEST_BASE
+from domain.access.roles import MINIMUM_ROLES, Ability, Role
+from domain.projects.member_roles import MAX_BASE_ROLE
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, make_project, make_user, open_browser, unique
@@ -66,8 +66,8 @@ def test_each_ability_has_a_boolean_and_maintainers_have_all_abilities(
     some = make_role(gatebell, admin_alerts=True, admin_environments=True)
     assert (some["read_alerts"], some["read_environments"]) == (True, True)
     # Users who manage members can therefore give only abilities that they have.
-    assert max(LEAST_ROLES.values()) == HIGHEST_BASE == Role.MAINTAINER
-    assert set(LEAST_ROLES) == set(Ability)
+    assert max(MINIMUM_ROLES.values()) == MAX_BASE_ROLE == Role.MAINTAINER
+    assert set(MINIMUM_ROLES) == set(Ability)
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (

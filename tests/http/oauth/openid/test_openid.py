@@ -10,10 +10,10 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.oauth.openid.userinfo import MOST_GROUP_CHARACTERS
+from domain.oauth.openid.userinfo import MAX_GROUPS_CLAIM_LENGTH
 from domain.projects import creation
-from domain.projects.creation import create_group, make_owner
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.creation import add_owner, create_group
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from models import User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
@@ -118,10 +118,10 @@ def test_an_id_token_with_many_groups_still_fits_into_a_url(gatebell: LiveGatebe
     groups = [make_project(gatebell, erin).rpartition("/")[0] for _ in range(3)]
     with database_of(gatebell) as session:
         user = get_user(erin.username, session=session)
-        for number in range(MOST_GROUP_CHARACTERS // len(groups[0])):
+        for number in range(MAX_GROUPS_CLAIM_LENGTH // len(groups[0])):
             path = f"{groups[0]}/{number:04}"
             group = create_group(path, reserved=frozenset(), session=session, now=now())
-            make_owner(group, user.id, session=session, now=now())
+            add_owner(group, user.id, session=session, now=now())
             groups.append(path)
     browser = open_browser(gatebell, erin)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
@@ -263,7 +263,12 @@ def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> N
         get_user(person.username, session=session)
         namespace = get_namespace(of, session=session)
         add_member(
-            namespace, person.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now()
+            namespace,
+            person.username,
+            Role.DEVELOPER,
+            by=OPERATOR_VIEWER,
+            session=session,
+            now=now(),
         )
 
 

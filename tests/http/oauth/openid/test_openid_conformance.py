@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urljoin
 import pytest
 from sqlalchemy import select
 
-from domain.oauth.openid.userinfo import CLAIMS
+from domain.oauth.openid.userinfo import CLAIMS_BY_SCOPE
 from models import Authorization
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -125,7 +125,9 @@ def test_oidcc_scope_profile(gatebell: LiveGatebell, client: ClientCredentials) 
     assert signed.claims["preferred_username"] == alice(gatebell).username
     assert {"nickname", "profile", "picture"} <= set(signed.claims)
     assert "email" not in signed.claims
-    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS["profile"]) - {"zoneinfo"}
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS_BY_SCOPE["profile"]) - {
+        "zoneinfo"
+    }
 
 
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
@@ -134,7 +136,7 @@ def test_oidcc_scope_email(gatebell: LiveGatebell, client: ClientCredentials) ->
     assert signed.claims["email"] == alice(gatebell).email
     assert isinstance(signed.claims["email_verified"], bool)
     assert "name" not in signed.claims
-    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS["email"])
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS_BY_SCOPE["email"])
 
 
 def assert_no_such_scope(gatebell: LiveGatebell, scope: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.oauth.client_jwts import ALGORITHMS
+from domain.oauth.client_jwts import CLIENT_JWT_ALGORITHMS
 from models import Application
 from tests.support.accounts.people import (
     alice,
@@ -64,7 +64,7 @@ def assert_challenged(answer: requests.Response, error: str) -> None:
     challenge = answer.headers["WWW-Authenticate"]
     assert challenge.startswith("DPoP ")
     assert f'error="{error}"' in challenge
-    assert f'algs="{" ".join(ALGORITHMS)}"' in challenge
+    assert f'algs="{" ".join(CLIENT_JWT_ALGORITHMS)}"' in challenge
 
 
 @pytest.mark.rfc("rfc9449-5-a", "rfc9449-5-b", "rfc9449-7.1-a", "rfc9449-4.3-f", "rfc9700-2.2.1-a")

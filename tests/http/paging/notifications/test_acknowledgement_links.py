@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import delete, update
 from werkzeug.test import TestResponse
 
-from domain.paging.notifications.paging import NewPage, withdraw_pages
+from domain.paging.notifications.paging import NewPage, cancel_pages
 from models import (
     Alert,
     AlertNote,
@@ -276,7 +276,7 @@ def test_a_follow_up_names_the_acknowledging_user(
     assert found is not None
     client.post(found[1])
     with pages.session() as session:
-        withdraw_pages([alert], session=session, now=pages.now)
+        cancel_pages([alert], session=session, now=pages.now)
     pages.run_for(40)
     follow_ups = [(each["To"], each["Subject"]) for each in mailbox.messages[2:]]
     assert follow_ups == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]

@@ -26,9 +26,9 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Receiver, running_telephone
 from tests.support.wire.html_forms import form_to, form_with, submit
-from web.jobs.pages import Paging
+from web.jobs.pages import PagingJob
 from web.jobs.scheduler import Scheduler
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
 PAGE = "/-/user_settings/contacts"
@@ -63,8 +63,8 @@ def post(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[Po
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
         live = new_service(request.param, only="app", MAIL_URL=f"smtp://127.0.0.1:{port}")
-        settings = read_settings(live.environment)
-        with running(live), live.keep_log(), Scheduler([Paging(settings)], settings):
+        settings = parse_settings(live.environment)
+        with running(live), live.keep_log(), Scheduler([PagingJob(settings)], settings):
             yield Post(live, mailbox)
 
 
