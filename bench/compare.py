@@ -99,10 +99,8 @@ def _find_doubts_before(options: BenchmarkOptions) -> list[str]:
     busy = wait_for_calm(0 if options.anyway else _CALM_TIMEOUT_SECONDS)
     if busy <= MAX_BUSY_PROCESSORS:
         return []
-    return [
-        f"Other programs used {busy:.2f} processors before the run (limit: "
-        f"{MAX_BUSY_PROCESSORS:g})."
-    ]
+    limit = f"{MAX_BUSY_PROCESSORS:g}"
+    return [f"Other programs used {busy:.2f} processors before the run (limit: {limit})."]
 
 
 def _find_doubts_after(outcomes: Sequence[Outcome]) -> list[str]:

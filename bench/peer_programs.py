@@ -123,9 +123,9 @@ AUTHLIB = Peer(
     install=_install_gunicorn_peer,
     shots=_build_shots_function(
         EndpointPaths(
-            token="/oauth/token",
+            token="/oauth/token",  # noqa: S106
             introspection="/oauth/introspect",
-            device="/oauth/device",  # noqa: S106
+            device="/oauth/device",
         )
     ),
     worker="gunicorn",

@@ -206,9 +206,15 @@ _POLICIES: Mapping[str, str] = {
     "domain.accounts.sign_up.SignUpPolicy": "web.services:sign_up_policy",
     "domain.accounts.signing_in.actions.SignInLimits": "web.services:sign_in_limits",
     "domain.alerts.formats.base.ParserSettings": "web.services:parser_settings",
-    "domain.alerts.storing.inbound_delivery.ReceiverContext": "web.http.receiving:build_receiver_context",
-    "domain.paging.contacts.actions.ContactFunctions": "web.policies.contacts:build_contact_functions",
-    "domain.delivery.destination_actions.ImmediateDelivery": "web.policies.outgoing:build_message_sending",
+    "domain.alerts.storing.inbound_delivery.ReceiverContext": (
+        "web.http.receiving:build_receiver_context"
+    ),
+    "domain.paging.contacts.actions.ContactFunctions": (
+        "web.policies.contacts:build_contact_functions"
+    ),
+    "domain.delivery.destination_actions.ImmediateDelivery": (
+        "web.policies.outgoing:build_message_sending"
+    ),
     "domain.accounts.identity_providers.relying_party.ProviderAccess": (
         "web.policies.identity_providers:build_upstream"
     ),

@@ -46,9 +46,9 @@ _ABOUT_MEMORY = f"""
 The table shows the resident memory in MiB of each process that ran during the whole second half.
 *Slope* is the growth in MiB per hour in the second half: the median of the slopes between the
 medians of all pairs of minutes (Theil-Sen estimator). *Lower limit* and *upper limit* are the
-limits of its 95 % confidence interval. The lower limit must be at most {MAX_MEMORY_GROWTH:g} MiB per
-hour. The upper limit shows how much growth the noise could hide. *PSS* is the proportional set size
-at the end (`proc_pid_smaps(5)`). Resident memory counts shared memory for each process. Unlike the
+limits of its 95 % confidence interval. The lower limit must be at most {MAX_MEMORY_GROWTH:g} MiB
+per hour. The upper limit shows how much growth the noise could hide. *PSS* is the proportional set
+size at the end (`proc_pid_smaps(5)`). Resident memory counts shared memory for each process. Unlike the
 PSS, it does not change when other programs start or stop using the same files.
 
 """

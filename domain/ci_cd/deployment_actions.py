@@ -150,7 +150,7 @@ def find_deployments_between(
     start: datetime,
     end: datetime,
 ) -> Sequence[Deployment]:
-    """Return the newest deployments to environments in a period, at most `MAX_NEARBY_DEPLOYMENTS`."""
+    """Return the newest deployments to environments in a period, up to `MAX_NEARBY_DEPLOYMENTS`."""
     rows = work.session.execute(
         select(DeploymentRow, EnvironmentRow)
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)

@@ -138,8 +138,8 @@ def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) ->
 def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invitation:
     """Accept an invitation as the user with the invited address.
 
-    An existing member keeps the current role. Raise the errors of `show_pending_invitation`, and ForbiddenError
-    for another address.
+    An existing member keeps the current role. Raise the errors of `show_pending_invitation`, and
+    ForbiddenError for another address.
     """
     found = show_pending_invitation(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)

@@ -81,4 +81,4 @@ def computed_secret(default_in_words: str, kind: kinds.SettingKind[Value], doc: 
 
 def get_setting_metadata(setting: Field[Any]) -> SettingMetadata:
     """Return the metadata of a setting."""
-    return cast("SettingMetadata", setting.metadata["get_setting_metadata"])
+    return cast("SettingMetadata", setting.metadata["about"])

@@ -116,7 +116,8 @@ def get_policy_of_link(work: UnitOfWork, email: str) -> SignUpPolicy:
 def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBody) -> UserView:
     """Create the account of a link, which then stops working.
 
-    The account may need approval. Raise the errors of `get_policy_of_link` and `create_own_account`.
+    The account may need approval. Raise the errors of `get_policy_of_link` and
+    `create_own_account`.
     """
     needs_approval = get_policy_of_link(work, email).needs_approval
     user = create_own_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
@@ -137,8 +138,8 @@ def create_invited_account(
 ) -> UserView:
     """Create the account of an invited person, and accept the invitation.
 
-    Raise the errors of `show_pending_invitation` and `create_own_account`. Raise ForbiddenError if an invitation is
-    not sufficient to create an account.
+    Raise the errors of `show_pending_invitation` and `create_own_account`. Raise ForbiddenError if
+    an invitation is not sufficient to create an account.
     """
     show_pending_invitation(work, invitation_id, email)
     if not work.policy(SignUpPolicy).is_invited_address_allowed(email):

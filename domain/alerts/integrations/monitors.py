@@ -21,8 +21,8 @@ upgrade from 0.1.0          The oldest integration of a project keeps its finger
 ==========================  =======================================================================
 
 Requests that started before a change of monitors may store alerts with the former monitor.
-Therefore, a job of the worker moves such alerts until `_MAX_REQUEST_DURATION` has passed. It also moves
-resolved alerts, which are needed for the history of an alert. There may be millions of them.
+Therefore, a job of the worker moves such alerts until `_MAX_REQUEST_DURATION` has passed. It also
+moves resolved alerts, which are needed for the history of an alert. There may be millions of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -236,7 +236,8 @@ class KeyRotation(Body):
 
     previous_key_expires_at: RequestTime | None = Field(
         default=None,
-        description="Time until which the old key stays valid, at most "(
+        description=(
+            "Time until which the old key stays valid, at most "
             f"{MAX_KEY_GRACE_PERIOD.days} days from now. If omitted, the old key stops working "
             "immediately."
         ),

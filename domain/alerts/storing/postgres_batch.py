@@ -88,7 +88,11 @@ WITH touched AS MATERIALIZED (
     ended_at = coalesce(touched.ended_at, alerts.ended_at),
     recovery_received_at = CASE WHEN touched.status = 'resolved' THEN :received_at
       ELSE alerts.recovery_received_at END,
-    {build_set_clause(_REPORTED_EXPRESSIONS, delivery_id="delivery.id", item_index="touched.item_index")}
+    {
+        build_set_clause(
+            _REPORTED_EXPRESSIONS, delivery_id="delivery.id", item_index="touched.item_index"
+        )
+    }
   FROM touched, delivery WHERE touched.row_state = 'stored' AND alerts.id = touched.id
   RETURNING alerts.id,
     alerts.integration_id IS DISTINCT FROM CAST(:integration_id AS bigint) AS is_of_another

@@ -44,7 +44,11 @@ WITH next_delivery AS (
   SELECT nextval('deliveries_id_seq') AS delivery_id
 ), joined AS (
   UPDATE alerts SET events = events + 1, last_event_at = :now,
-    {build_set_clause(_REPORTED_PARAMETERS, delivery_id="next_delivery.delivery_id", item_index=":item_index")}
+    {
+        build_set_clause(
+            _REPORTED_PARAMETERS, delivery_id="next_delivery.delivery_id", item_index=":item_index"
+        )
+    }
   FROM next_delivery
   WHERE fingerprint = :fingerprint AND project_id + 0 = :project_id AND status <> 'resolved'
   RETURNING alerts.id, alerts.iid, alerts.title, false AS is_new,

@@ -18,8 +18,8 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, sort_scopes
 from domain.oauth.clients import secrets as client_secrets
-from domain.oauth.clients.assertions import ASSERTION_TYPE
 from domain.oauth.clients.assertions import (
+    ASSERTION_TYPE,
     InvalidAssertionError,
     consume_assertion,
     parse_asserted_client_id,

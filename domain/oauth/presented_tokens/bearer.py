@@ -156,7 +156,7 @@ class AccessTokenRow(NamedTuple):
 
 
 class PersonalTokenRow(NamedTuple):
-    """A personal access token: the columns of `PERSONAL_TOKEN_QUERY` after the columns of PROFILE."""
+    """A personal access token: columns of `PERSONAL_TOKEN_QUERY` after columns of PROFILE."""
 
     kind: str
     personal_token_id: int

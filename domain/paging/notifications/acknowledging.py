@@ -203,8 +203,8 @@ def find_selected_subjects(
 ) -> SelectedSubjects:
     """Return the selected alerts and incidents of a link that still need attention.
 
-    The link itself authorizes the user who received it. Raise ForbiddenError as `find_linked_subjects`
-    does, or InvalidError if nothing was selected although something needs attention.
+    The link itself authorizes the user who received it. Raise the errors of `find_linked_subjects`,
+    or InvalidError if nothing was selected although something needs attention.
     """
     user, projects, things = _load_linked_subjects(link, session=work.session, now=work.now)
     waiting = [each for each in things if each.is_waiting]

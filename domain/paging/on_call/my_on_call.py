@@ -147,7 +147,9 @@ def _build_own_schedules(
         OwnSchedule(
             **dict(now[each.id]),
             project_path=None if each.place.is_group else each.place.path,
-            web_url=f"{build_pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}",
+            web_url=(
+                f"{build_pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}"
+            ),
             turns=tuple(
                 _build_turns(
                     work,
