@@ -114,7 +114,7 @@ def _import_command(name: str, place: str, help_text: str) -> click.Command:
     """Return a command of this package, or a command generated from actions."""
     if place.startswith("domain."):
         generated = import_module("web.commands.generated")
-        made: click.Command = generated.commands_of(name, place, help_text)
+        made: click.Command = generated.build_command_group(name, place, help_text)
         return made
     module, _, attribute = place.partition(":")
     written: click.Command = getattr(import_module(f"web.commands.{module}"), attribute)

@@ -115,11 +115,11 @@ def _resolve_alert(
     parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
     batch = _get_batch_module(connection)
-    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
+    known = batch.find_existing_alerts(parsed.alerts, delivery.project_id, connection=connection)
     if all(each.ended_at is not None for each in known.values()):
         return _store_delivery_only(parsed, delivery, NO_OPEN_ALERT_WARNING, connection=connection)
     decided = plan_intake(parsed.alerts, known, delivery.arrival)
-    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
+    delivery_id, iids = batch.store_plan(decided, parsed, delivery, connection=connection)
     return build_intake_result(decided, delivery_id, iids)
 
 
@@ -187,13 +187,13 @@ def _store_as_batch(
     batch: ModuleType = sqlite_batch  # Transactions of SQLite exclude each other.
     if connection.dialect_name == "postgresql":
         batch = postgres_batch
-        batch.lock_project(delivery.project_id, connection=connection)
+        batch.lock_alert_counter(delivery.project_id, connection=connection)
     event = parsed.event
     if event is not None and event.action is not EventAction.TRIGGER:
         return store_follow_up_event(parsed, event, delivery, connection=connection)
-    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
+    known = batch.find_existing_alerts(parsed.alerts, delivery.project_id, connection=connection)
     decided = plan_intake(parsed.alerts, known, delivery.arrival)
-    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
+    delivery_id, iids = batch.store_plan(decided, parsed, delivery, connection=connection)
     return build_intake_result(decided, delivery_id, iids)
 
 
@@ -203,7 +203,7 @@ def preview_outcomes(
     """Return the outcome that each alert of a delivery would have, without changing anything."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
     alerts = [_combine_alert_with_monitor(each, delivery) for each in alerts]
-    known = batch.existing(alerts, delivery.project_id, connection=connection)
+    known = batch.find_existing_alerts(alerts, delivery.project_id, connection=connection)
     return plan_intake(alerts, known, delivery.arrival).outcomes
 
 
