@@ -27,7 +27,7 @@ from forms.applications import ApplicationForm, SecretRenewalForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import AccessDecorator, PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.oauth import list_endpoint_urls
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
@@ -78,7 +78,7 @@ class ApplicationPages:
         more = {"is_instance_wide": True} if self.is_administration else {}
         made = form.run_if_valid(
             lambda: actions.register_application(
-                get_unit_of_work(), form.read(OwnApplicationBody, **more)
+                unit_of_work(), form.read(OwnApplicationBody, **more)
             )
         )
         if made is None:
@@ -116,7 +116,7 @@ class ApplicationPages:
         form = self.form.of(application, _list_group_paths(application))
         seen = _get_application_page(application_id)
         if not form.run_if_valid(
-            lambda: actions.change_application(get_unit_of_work(), application_id, form.change())
+            lambda: actions.change_application(unit_of_work(), application_id, form.change())
         ):
             return self._render_form("edit", form, seen)
         flash("Application saved.")
@@ -126,9 +126,7 @@ class ApplicationPages:
         """Issue a new secret and show it; the old secret stays valid for the chosen time."""
         application, form = self.get(application_id), SecretRenewalForm()
         renewed = form.run_if_valid(
-            lambda: actions.rotate_secret(
-                get_unit_of_work(), application_id, form.read(RenewalBody)
-            )
+            lambda: actions.rotate_secret(unit_of_work(), application_id, form.read(RenewalBody))
         )
         return (
             self._render_show_page(application, form)
@@ -139,14 +137,14 @@ class ApplicationPages:
     def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
         """Revoke the older of two secrets."""
         self.get(application_id)
-        actions.end_secret(get_unit_of_work(), application_id, secret_id)
+        actions.end_secret(unit_of_work(), application_id, secret_id)
         flash("Old secret revoked.")
         return self._redirect_to_application(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
         """Revoke the access tokens that have removed scopes."""
         self.get(application_id)
-        ended = actions.end_removed_scopes(get_unit_of_work(), application_id)
+        ended = actions.end_removed_scopes(unit_of_work(), application_id)
         flash(f"{pluralize(ended.tokens, 'access token')} revoked. Applications can refresh them.")
         return self._redirect_to_application(application_id)
 
@@ -158,7 +156,7 @@ class ApplicationPages:
     def remove(self, application_id: int) -> ResponseReturnValue:
         """Delete an application with all its tokens."""
         self.get(application_id)
-        application = actions.remove_application(get_unit_of_work(), application_id)
+        application = actions.remove_application(unit_of_work(), application_id)
         flash(f"The application {application.name} and all its tokens were deleted.")
         is_of_users = self.is_administration and not application.instance_wide
         of = "users" if is_of_users else None

@@ -49,7 +49,7 @@ from web.extensions import db
 from web.http.audit_events import build_event_source
 from web.http.error_formats import add_explanation
 from web.http.json_responses import build_json_response
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, oauth_policy, services
 from web.settings.policies import oauth as policies
@@ -130,7 +130,7 @@ def sign_out_browser(application_name: str = "") -> None:
     """Sign out this browser, and release the device requests that its user has opened."""
     user = get_current_user()
     release_device_requests(user.id, context=build_oauth_context())
-    signing_in.sign_out(get_unit_of_work(), user.sign_in_id, application_name)
+    signing_in.sign_out(unit_of_work(), user.sign_in_id, application_name)
     logout_user()
     session.clear()
 

@@ -169,7 +169,7 @@ def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
 git: "Callable[[], Git]" = _build_policy_getter("repositories:git")
 oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:oauth_policy")
 password_rules: "Callable[[], PasswordRules]" = _build_policy_getter("accounts:password_rules")
-parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:reading")
+parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:parser_settings")
 registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter("registry:registry_policy")
 sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
 sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")

@@ -14,7 +14,7 @@ from domain.oauth.openid.keys import (
 from forms.keys import RotationForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.services import now, services, settings
 
@@ -33,7 +33,7 @@ def index() -> ResponseReturnValue:
 def rotate() -> ResponseReturnValue:
     """Create a new key, which becomes the signing key at the chosen time."""
     form = RotationForm()
-    if form.run_if_valid(lambda: rotate_keys(get_unit_of_work(), form.read(NewKeyBody))) is None:
+    if form.run_if_valid(lambda: rotate_keys(unit_of_work(), form.read(NewKeyBody))) is None:
         return _render_page(form)
     flash("Key created and published.")
     return redirect(url_for("admin.keys.index"))

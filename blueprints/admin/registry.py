@@ -8,7 +8,7 @@ from domain.registry.signing_keys import list_keys
 from forms.keys import RegistryKeyForm
 from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.registry import build_full_configuration
 from web.services import now, registry_policy, services
@@ -28,7 +28,7 @@ def index() -> ResponseReturnValue:
 def rotate() -> ResponseReturnValue:
     """Create a key, which starts to sign at the chosen time."""
     form = RegistryKeyForm()
-    if form.run_if_valid(lambda: rotate_key(get_unit_of_work(), form.key)) is None:
+    if form.run_if_valid(lambda: rotate_key(unit_of_work(), form.key)) is None:
         return _render_page(form)
     flash("Key created. Install the new certificates in every registry, then restart it.")
     return redirect(url_for("admin.registry.index"))

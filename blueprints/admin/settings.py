@@ -18,7 +18,7 @@ from web.admin.settings import (
 )
 from web.extensions import db
 from web.http.public_urls import current_path
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.list_query import get_list_query
 from web.releases.rehearsal import rehearse
 from web.services import now, services
@@ -54,7 +54,7 @@ def edit(section: str) -> ResponseReturnValue:
     if unconfirmed is not None:
         return _render_confirmation(found, unconfirmed)
     for name, text in form.changes():
-        store_setting(get_unit_of_work(), name, text)
+        store_setting(unit_of_work(), name, text)
     flash(_format_saved_message(changed), "success" if changed else "info")
     return redirect(url_for("admin.settings.edit", section=section))
 
@@ -69,7 +69,7 @@ def reset(section: str, name: str) -> ResponseReturnValue:
         if unconfirmed is not None:
             return _render_confirmation(found, unconfirmed)
     try:
-        forgotten = reset_setting(get_unit_of_work(), name)
+        forgotten = reset_setting(unit_of_work(), name)
     except SettingsError as error:
         raise NotFoundError(str(error)) from error
     flash(f"{format_setting_title(forgotten['name'])} was reset.")

@@ -26,7 +26,7 @@ from forms.alerts import ALERT_LIST_PARAMETERS, parse_alert_list_query
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.list_query import get_list_query
 from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
 from web.services import now, parser_settings
@@ -57,7 +57,7 @@ def _build_page_variables(project: ProjectView) -> dict[str, Any]:
         "environments": list_environment_names(project.id, most=_MAX_CHOICES, session=session),
         "services": list_service_names(project.id, most=_MAX_CHOICES, session=session),
         "people": _list_assignee_choices(project),
-        "integrations": list_integrations(get_unit_of_work(), project),
+        "integrations": list_integrations(unit_of_work(), project),
     }
 
 
@@ -83,28 +83,26 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields and its history."""
     get_list_query(*TIMELINE_PARAMETERS)
     session, me, query = db.session(), get_current_user().id, get_requested_timeline()
-    alert = get_alert_detail(project.id, iid, session=session, reading=parser_settings())
+    reading, work = parser_settings(), unit_of_work()
+    alert = get_alert_detail(project.id, iid, session=session, reading=reading)
     backlog = find_backlog(Follower.INCIDENTS, alert.id, session=session)
     mine = find_page_reasons([alert.id], user_id=me, channel_id=None, session=session)
+    mutes = find_row_mutes([alert], at=now(), session=session, reading=reading)
     return render_template(
         "alerts/show.html",
         project=project,
         alert=alert,
-        mute=find_row_mutes([alert], at=now(), session=session, reading=parser_settings()).get(
-            alert.id
-        ),
-        timeline=build_timeline_page(
-            list_alert_timeline(get_unit_of_work(), project, iid, query), query
-        ),
+        mute=mutes.get(alert.id),
+        timeline=build_timeline_page(list_alert_timeline(work, project, iid, query), query),
         people=_list_assignee_choices(project),
         former=find_former_alerts(alert.id, session=session),
         environment=find_environment_reference(
             project.id, alert.environment or "", session=session
         ),
-        incidents=list_incidents_of_alert(get_unit_of_work(), project, alert.id),
+        incidents=list_incidents_of_alert(work, project, alert.id),
         is_own_status=has_set_status(alert.id, me, session=session),
         escalation=explain_escalation(
-            project.id, alert.id, session=session, now=now(), reading=parser_settings()
+            project.id, alert.id, session=session, now=now(), reading=reading
         ),
         my_reason=mine.get(alert.id),
         incidents_wait_since=backlog.since if backlog else None,

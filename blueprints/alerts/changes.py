@@ -39,7 +39,7 @@ from web.access.decorators import (
 )
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.templating import pluralize, visible
 from web.services import now
@@ -168,7 +168,7 @@ def change_several(project: ProjectView) -> ResponseReturnValue:
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an alert."""
     with show_errors_on_next_page(ConflictError):
-        batch = set_alert_status(get_unit_of_work(), project, iid, request.form.get("status", ""))
+        batch = set_alert_status(unit_of_work(), project, iid, request.form.get("status", ""))
         flash_with_undo(f"The alert is now {batch.status}.", batch)
     return _redirect_to_alert(project, iid)
 
@@ -178,7 +178,7 @@ def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Assign an alert to a user, or remove the assignee."""
     with show_errors_on_next_page(InvalidError):
-        assign_alert(get_unit_of_work(), project, iid, request.form.get("assignee", ""))
+        assign_alert(unit_of_work(), project, iid, request.form.get("assignee", ""))
     return _redirect_to_alert(project, iid)
 
 
@@ -188,7 +188,7 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a note to an alert."""
     new = AlertNoteBody.model_construct(body=request.form.get("text", ""))
     with show_errors_on_next_page(InvalidError):
-        actions.create_note(get_unit_of_work(), project, iid, new)
+        actions.create_note(unit_of_work(), project, iid, new)
     return _redirect_to_alert(project, iid, part="timeline")
 
 
@@ -196,7 +196,7 @@ def write_note(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permission_required("alerts.delete")
 def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Delete an alert with its activity, and return to the list."""
-    actions.delete_alert(get_unit_of_work(), project, iid)
+    actions.delete_alert(unit_of_work(), project, iid)
     flash(f"Alert #{iid} was deleted.")
     return redirect(url_for("alerts.index", project_path=project.path))
 
@@ -206,7 +206,7 @@ def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
 def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Escalate an alert after five seconds, during which the user can undo it."""
     with show_errors_on_next_page(ConflictError):
-        pending.request_escalation(get_unit_of_work(), project, iid)
+        pending.request_escalation(unit_of_work(), project, iid)
     return _redirect_to_alert(project, iid)
 
 
@@ -214,7 +214,7 @@ def escalate(project: ProjectView, iid: int) -> ResponseReturnValue:
 @permission_required("alerts.escalate")
 def undo_escalation(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Cancel an escalation that has not happened yet."""
-    if pending.undo_escalation(get_unit_of_work(), project, iid):
+    if pending.undo_escalation(unit_of_work(), project, iid):
         flash("The escalation was cancelled. Nobody else was paged.")
     else:
         message = "Nothing to undo: the escalation was already undone or has already happened."
@@ -228,7 +228,7 @@ def handle(project: ProjectView, iid: int, verb: str) -> ResponseReturnValue:
     """End the snooze of an alert, or renew its acknowledgement."""
     act, done = _HANDLING_ACTIONS[verb]
     with show_errors_on_next_page(ConflictError):
-        act(get_unit_of_work(), project, iid)
+        act(unit_of_work(), project, iid)
         flash(done)
     return _redirect_to_alert(project, iid)
 
@@ -245,7 +245,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page a user about an alert."""
     with show_errors_on_next_page(InvalidError):
         body = validate_body(AlertPageBody, {"user": request.form.get("user", "")})
-        manual_actions.page_user(get_unit_of_work(), project, iid, body)
+        manual_actions.page_user(unit_of_work(), project, iid, body)
         flash(f"@{body.user} is being paged.")
     return _redirect_to_alert(project, iid)
 
@@ -255,7 +255,7 @@ def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
 def snooze(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Snooze an alert for a while."""
     with show_errors_on_next_page(InvalidError):
-        manual_actions.snooze_alert(get_unit_of_work(), project, iid, _parse_requested_snooze())
+        manual_actions.snooze_alert(unit_of_work(), project, iid, _parse_requested_snooze())
         flash("The alert is snoozed.")
     return _redirect_to_alert(project, iid)
 
@@ -297,7 +297,7 @@ def show(batch_id: int) -> ResponseReturnValue:
 def undo(batch_id: int) -> ResponseReturnValue:
     """Restore the statuses of the alerts, except for alerts that have changed since."""
     batch = get_batch(batch_id, get_current_user().id, session=db.session(), now=now())
-    return redirect_after_batch(undo_batch(get_unit_of_work(), batch_id), _build_list_url(batch))
+    return redirect_after_batch(undo_batch(unit_of_work(), batch_id), _build_list_url(batch))
 
 
 def _build_list_url(batch: BatchView) -> str:
@@ -333,9 +333,7 @@ def _save_filter_of_list(listing: AlertList) -> ResponseReturnValue:
     arguments = {name: str(value) for name, value in listing.query.arguments.items()}
     name, is_shared = request.form.get("name", ""), "shared" in request.form
     with show_errors_on_next_page(InvalidError):
-        name = save_filter(
-            get_unit_of_work(), listing.project, name, arguments, is_shared=is_shared
-        )
+        name = save_filter(unit_of_work(), listing.project, name, arguments, is_shared=is_shared)
         flash(f"Filter “{name}” saved.")
     return redirect(listing.url(**listing.query.arguments))
 
@@ -355,6 +353,6 @@ def delete_of_all(filter_id: int) -> ResponseReturnValue:
 
 
 def _delete_filter_of_list(listing: AlertList, filter_id: int) -> ResponseReturnValue:
-    name = delete_filter(get_unit_of_work(), listing.project, filter_id)
+    name = delete_filter(unit_of_work(), listing.project, filter_id)
     flash(f"Filter “{name}” deleted.")
     return redirect(listing.url(**listing.query.arguments))

@@ -12,7 +12,7 @@ from web.access.bearer_token import API_TOKEN_LOCATIONS, find_presented_token
 from web.api.description.described import rejects_with
 from web.api.operations import ResourceBlueprint
 from web.http.errors import build_bearer_error_response
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 
 def _revoke_family_of_reused_token(view: Callable[..., Response]) -> Callable[..., Response]:
@@ -26,7 +26,7 @@ def _revoke_family_of_reused_token(view: Callable[..., Response]) -> Callable[..
             if error.refusal is not TokenRejection.REVOKED:
                 raise
             actions.revoke_reused_family(
-                get_unit_of_work(), find_presented_token(*API_TOKEN_LOCATIONS) or ""
+                unit_of_work(), find_presented_token(*API_TOKEN_LOCATIONS) or ""
             )
             # The error is returned and not raised, so that the revocation is committed.
             return build_bearer_error_response(error)

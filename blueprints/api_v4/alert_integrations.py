@@ -16,7 +16,7 @@ from domain.projects.views import ProjectView
 from web.api.description.described import responds_with
 from web.api.operations import ResourceBlueprint, operation
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 _COLLECTION_PATH = "/projects/<path:reference>/alert_management_integrations"
 #: Part of a URL for an integration. The converters reject numbers that databases reject.
@@ -64,7 +64,7 @@ alert_deliveries.bind("POST", "/replay", delivery_actions.replay_deliveries, sta
 @operation("alert_deliveries.body")
 def body(project: ProjectView, integration_id: int, delivery_id: int) -> Response:
     """Return the body of a delivery as it was received."""
-    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
     return build_payload_response(
         get_delivery_body(integration.id, delivery_id, session=db.session())
     )

@@ -23,7 +23,7 @@ from web.api.schemas.instance import (
 )
 from web.build import get_running_build
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.releases.rehearsal import rehearse_change
 from web.services import now, settings
 
@@ -100,7 +100,7 @@ def change_appearance(body: Body) -> Resource:
 
 def _store_changes(body: Body) -> None:
     try:
-        store_changed_settings(get_unit_of_work(), list_changed_settings(body))
+        store_changed_settings(unit_of_work(), list_changed_settings(body))
     except InvalidParametersError as error:
         raise InvalidParametersError(
             [each._replace(field=API_NAMES_BY_SETTING[each.field]) for each in error.problems]

@@ -10,7 +10,7 @@ from domain.reports.types import ReportQuery
 from web.api.description.described import responds_with
 from web.api.operations import ResourceBlueprint, operation
 from web.http.text_files import build_text_file_response
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 _PROJECT_PATH = "/projects/<path:reference>"
 _INCIDENT_PATH = f"{_PROJECT_PATH}/incidents/<int(max={MAX_IID}):iid>"
@@ -29,7 +29,7 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 def download(holder: ProjectOrGroup, query: ReportQuery, file_type: str) -> Response:
     """Export an on-call report as Markdown, or its pages as CSV."""
     return build_text_file_response(
-        actions.export_report(get_unit_of_work(), holder, query, file_type), f"report.{file_type}"
+        actions.export_report(unit_of_work(), holder, query, file_type), f"report.{file_type}"
     )
 
 
@@ -39,7 +39,7 @@ def download(holder: ProjectOrGroup, query: ReportQuery, file_type: str) -> Resp
 def download_figures(holder: ProjectOrGroup, query: ReportQuery) -> Response:
     """Export the figures of an on-call report as CSV."""
     return build_text_file_response(
-        actions.export_figures(get_unit_of_work(), holder, query), "figures.csv"
+        actions.export_figures(unit_of_work(), holder, query), "figures.csv"
     )
 
 
@@ -54,5 +54,5 @@ incident_documents.bind("PUT", "/document", documents.change_document)
 def download_document(project: ProjectView, iid: int) -> Response:
     """Export the post-incident document as Markdown."""
     return build_text_file_response(
-        documents.export_document(get_unit_of_work(), project, iid), f"incident-{iid}.md"
+        documents.export_document(unit_of_work(), project, iid), f"incident-{iid}.md"
     )

@@ -27,7 +27,7 @@ from web.access.api_limits import RateLimitFamily
 from web.api.operations import ResourceBlueprint, fast_operation, operation
 from web.extensions import db
 from web.http.json_responses import build_json_response
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.releases.requested_release import get_requested_release
 from web.services import settings
 
@@ -47,7 +47,7 @@ def current(bearer: Bearer) -> dict[str, object]:
 @operation("users.rename_current", body=NameBody, returns=CurrentUser)
 def rename_current(bearer: Bearer, body: NameBody) -> Response:
     """Change the name of the current user."""
-    own_account.rename_own_account(get_unit_of_work(), body)
+    own_account.rename_own_account(unit_of_work(), body)
     return build_json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
 
 
@@ -74,7 +74,7 @@ def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
             message = "`order_by` must be id, because this list no longer has numbered pages."
             raise QueryError(message, field="order_by")
         query = query.model_copy(update={"pagination": "keyset"})
-    found = actions.list_users(get_unit_of_work(), query)
+    found = actions.list_users(unit_of_work(), query)
     if query.order_by == "id" and found.has_more_than(query.page * query.size):
         # A later release removes numbered pages, so links lead to keyset pages, which stay.
         return replace(found, next_cursor=str(found.items[-1].id))
@@ -90,8 +90,8 @@ def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
     callers only the projects that they are members of.
     """
     owner_id = _find_user_id(user)
-    actions.show_user(get_unit_of_work(), owner_id)
-    return find_projects(get_unit_of_work(), query, owner_id=owner_id)
+    actions.show_user(unit_of_work(), owner_id)
+    return find_projects(unit_of_work(), query, owner_id=owner_id)
 
 
 def _find_user_id(user: str) -> int:

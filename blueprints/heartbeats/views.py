@@ -17,7 +17,7 @@ from forms.heartbeats import HeartbeatForm, ResetUrlForm
 from web.access.decorators import authenticates_heartbeat_url, get_current_user, permission_required
 from web.api.description.described import HEARTBEATS, TEXT, Caller, ViewDescription
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import (
     CURSOR_PARAMETERS,
@@ -36,7 +36,7 @@ _HEARTBEAT_PATH = "/<int:heartbeat_id>"
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the heartbeats; heartbeats that need attention come first."""
     get_list_query()
-    found = actions.list_heartbeats_by_urgency(get_unit_of_work(), project)
+    found = actions.list_heartbeats_by_urgency(unit_of_work(), project)
     return render_template("heartbeats/index.html", project=project, found=found)
 
 
@@ -46,7 +46,7 @@ def new(project: ProjectView) -> ResponseReturnValue:
     """Create a heartbeat."""
     form = HeartbeatForm(time_zone=get_current_user().time_zone)
     made = form.run_if_valid(
-        lambda: actions.create_heartbeat(get_unit_of_work(), project, form.heartbeat())
+        lambda: actions.create_heartbeat(unit_of_work(), project, form.heartbeat())
     )
     if made is None:
         return render_form_page("heartbeats/new.html", form, project=project)
@@ -65,15 +65,11 @@ def _render_heartbeat_page(
     project: ProjectView, heartbeat_id: int, reset: ResetUrlForm
 ) -> ResponseReturnValue:
     get_list_query(*CURSOR_PARAMETERS)
-    heartbeat = actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
-    pings = actions.list_pings_page(
-        get_unit_of_work(), project, heartbeat_id, get_requested_slice()
-    )
+    heartbeat = actions.show_heartbeat(unit_of_work(), project, heartbeat_id)
+    pings = actions.list_pings_page(unit_of_work(), project, heartbeat_id, get_requested_slice())
     is_shown = project.can_integrate
     address = (
-        actions.get_heartbeat_address(get_unit_of_work(), project, heartbeat_id)
-        if is_shown
-        else None
+        actions.get_heartbeat_address(unit_of_work(), project, heartbeat_id) if is_shown else None
     )
     page = render_template(
         "heartbeats/show.html",
@@ -91,10 +87,10 @@ def _render_heartbeat_page(
 @permission_required("heartbeats.change")
 def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Change a heartbeat."""
-    heartbeat = actions.show_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    heartbeat = actions.show_heartbeat(unit_of_work(), project, heartbeat_id)
     form = HeartbeatForm.of(heartbeat)
     if form.run_if_valid(
-        lambda: actions.change_heartbeat(get_unit_of_work(), project, heartbeat_id, form.change())
+        lambda: actions.change_heartbeat(unit_of_work(), project, heartbeat_id, form.change())
     ):
         flash("Heartbeat saved.")
         return _redirect_to_heartbeat(project, heartbeat_id)
@@ -105,7 +101,7 @@ def edit(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @permission_required("heartbeats.pause")
 def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Pause a heartbeat."""
-    actions.pause_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    actions.pause_heartbeat(unit_of_work(), project, heartbeat_id)
     flash("Heartbeat paused. Pings are logged, but no alert opens until you resume it.")
     return _redirect_to_heartbeat(project, heartbeat_id)
 
@@ -114,7 +110,7 @@ def pause(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @permission_required("heartbeats.resume")
 def resume(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Resume a heartbeat."""
-    actions.resume_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    actions.resume_heartbeat(unit_of_work(), project, heartbeat_id)
     flash("Heartbeat resumed.")
     return _redirect_to_heartbeat(project, heartbeat_id)
 
@@ -125,7 +121,7 @@ def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Replace the URL; the old URL is accepted for the chosen time."""
     form = ResetUrlForm()
     made = form.run_if_valid(
-        lambda: actions.reset_url(get_unit_of_work(), project, heartbeat_id, form.reset())
+        lambda: actions.reset_url(unit_of_work(), project, heartbeat_id, form.reset())
     )
     if made is None:
         return _render_heartbeat_page(project, heartbeat_id, form)
@@ -139,7 +135,7 @@ def reset_url(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
 @permission_required("heartbeats.delete")
 def delete(project: ProjectView, heartbeat_id: int) -> ResponseReturnValue:
     """Delete a heartbeat and its log."""
-    removed = actions.delete_heartbeat(get_unit_of_work(), project, heartbeat_id)
+    removed = actions.delete_heartbeat(unit_of_work(), project, heartbeat_id)
     flash(f"Heartbeat {removed.name} was deleted. Its alerts are kept.")
     return redirect(url_for("heartbeats.index", project_path=project.path))
 

@@ -20,7 +20,7 @@ from forms.integrations import EndKeyForm, ResetKeyForm, TestAlertForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.services import now, settings
 
@@ -44,7 +44,7 @@ def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValu
 @permission_required("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show only whether the integration receives alerts, for a page that polls it."""
-    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
         project=project,
@@ -58,7 +58,7 @@ def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
 @permission_required("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the old key is accepted for the chosen grace period."""
-    form, unit = ResetKeyForm(), get_unit_of_work()
+    form, unit = ResetKeyForm(), unit_of_work()
     made = form.run_if_valid(
         lambda: actions.rotate_key(
             unit,
@@ -83,7 +83,7 @@ def end_previous_key(project: ProjectView, integration_id: int) -> ResponseRetur
     """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
-        actions.end_previous_key(get_unit_of_work(), project, integration_id, form.seen.data or "")
+        actions.end_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
         flash("The previous key no longer works.")
     return _redirect_to_credentials(project, integration_id)
 
@@ -106,8 +106,8 @@ def _redirect_to_credentials(project: ProjectView, integration_id: int) -> Respo
 def _render_credentials_page(
     project: ProjectView, integration_id: int, form: ResetKeyForm
 ) -> ResponseReturnValue:
-    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
-    shown = actions.show_credentials(get_unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    shown = actions.show_credentials(unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/credentials.html",
         project=project,
@@ -133,14 +133,14 @@ test_alerts = PageBlueprint(
 @permission_required("alert_integrations.test").but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
-    integration = get_receiving_integration(get_unit_of_work(), project, integration_id)
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
     form = TestAlertForm(payload=_get_example_payload(integration))
     if not form.validate_on_submit():
         return _render_test_page(project, integration, form)
     is_dry = request.form.get("do") == "dry_run"
     test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
     try:
-        result = send_test_alert_or_preview(get_unit_of_work(), project, integration_id, test)
+        result = send_test_alert_or_preview(unit_of_work(), project, integration_id, test)
     except DomainError as error:
         form.add_error(
             "payload", " ".join([str(error), *collect_error_warnings(error)[:_MAX_SHOWN_WARNINGS]])

@@ -17,7 +17,7 @@ from forms.account import OwnAccountForm
 from web.access.decorators import open_to_anyone, redirect_to_sign_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
 from web.services import settings, sign_up_policy
 
@@ -28,7 +28,7 @@ invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations"
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show an invitation, or the form for an account to accept it with."""
-    invitation = actions.show_pending_invitation(get_unit_of_work(), *_parse_link(sealed))
+    invitation = actions.show_pending_invitation(unit_of_work(), *_parse_link(sealed))
     owner = find_account_by_email(invitation.invite_email, session=db.session())
     if owner is not None and not current_user.is_authenticated:
         return redirect_to_sign_in()
@@ -50,14 +50,12 @@ def accept(sealed: str) -> ResponseReturnValue:
     """Accept an invitation, after creating an account for a visitor who has none."""
     if not current_user.is_authenticated:
         return _create_account_and_join(sealed)
-    return _redirect_to_namespace(
-        actions.accept_invitation(get_unit_of_work(), *_parse_link(sealed))
-    )
+    return _redirect_to_namespace(actions.accept_invitation(unit_of_work(), *_parse_link(sealed)))
 
 
 def _create_account_and_join(sealed: str) -> ResponseReturnValue:
     form, opened = OwnAccountForm(), _parse_link(sealed)
-    invitation = actions.show_pending_invitation(get_unit_of_work(), *opened)
+    invitation = actions.show_pending_invitation(unit_of_work(), *opened)
     try:
         made = form.run_if_valid(lambda: _create_account(opened, form))
     except TooManyAttemptsError as error:
@@ -74,7 +72,7 @@ def _create_account_and_join(sealed: str) -> ResponseReturnValue:
 
 
 def _create_account(opened: tuple[int, str], form: OwnAccountForm) -> UserView:
-    return sign_up.create_invited_account(get_unit_of_work(), *opened, form.read(OwnAccountBody))
+    return sign_up.create_invited_account(unit_of_work(), *opened, form.read(OwnAccountBody))
 
 
 def _redirect_to_namespace(invitation: Invitation) -> ResponseReturnValue:

@@ -49,7 +49,7 @@ from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.public_urls import add_base_path, current_path
 from web.http.routes import is_read_of_receiver
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
 from web.releases.gate import apply_change
@@ -110,7 +110,7 @@ def new() -> ResponseReturnValue:
     form = _build_form()
     try:
         made = form.run_if_valid(
-            lambda: actions.create_project(get_unit_of_work(), _build_new_project(form))
+            lambda: actions.create_project(unit_of_work(), _build_new_project(form))
         )
     except (NotFoundError, ForbiddenError) as error:
         form.add_error("name", str(error))
@@ -136,7 +136,7 @@ def _build_form() -> ProjectForm:
         get_request_viewer(), chosen=chosen, most=_MAX_GROUPS, session=db.session()
     )
     username = get_current_user().username
-    own = () if username.lower() in get_unit_of_work().policy(ReservedNames).names else (username,)
+    own = () if username.lower() in unit_of_work().policy(ReservedNames).names else (username,)
     return ProjectForm(groups=mine, own=own, group=request.args.get("group"))
 
 
@@ -189,7 +189,7 @@ def _render_project(project: ProjectView) -> ResponseReturnValue:
     return render_template(
         "projects/show.html",
         project=project,
-        integrations=list_integrations(get_unit_of_work(), project) if sees_integrations else (),
+        integrations=list_integrations(unit_of_work(), project) if sees_integrations else (),
         sees_integrations=sees_integrations,
         **_build_alerts_context(project),
         clone_url=build_clone_url(project),
@@ -212,7 +212,7 @@ def _build_alerts_context(project: ProjectView) -> dict[str, Any]:
         "unanswered": find_unanswered_alerts([alert.id for alert in alerts], session=session),
         "in_force": find_active_mutes([project], at=now(), session=session),
         "counts": _count_alerts(project),
-        "on_call": list_schedules_on_call(get_unit_of_work(), project),
+        "on_call": list_schedules_on_call(unit_of_work(), project),
         "pages_nobody": project.can_maintain
         and has_no_applicable_policy(project.id, session=session),
     }
@@ -243,11 +243,11 @@ def general(project: ProjectView) -> ResponseReturnValue:
     """Change the project's name, description, visibility and enabled features."""
     form = ProjectSettingsForm.of(project)
     changed = form.run_if_valid(
-        lambda: actions.change_project(get_unit_of_work(), project, form.read(ProjectChange))
+        lambda: actions.change_project(unit_of_work(), project, form.read(ProjectChange))
     )
     if changed is None:
         return render_form_page("projects/general.html", form, project=project)
-    is_same = changed == actions.show_project(get_unit_of_work(), project)
+    is_same = changed == actions.show_project(unit_of_work(), project)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("projects.general", project_path=project.path))
 
@@ -256,7 +256,7 @@ def general(project: ProjectView) -> ResponseReturnValue:
 @permission_required("projects.archive")
 def archive(project: ProjectView) -> ResponseReturnValue:
     """Archive the project."""
-    actions.archive(get_unit_of_work(), project)
+    actions.archive(unit_of_work(), project)
     flash("Project archived. It no longer accepts changes, pushes or alerts.")
     return redirect(url_for("projects.general", project_path=project.path))
 
@@ -265,7 +265,7 @@ def archive(project: ProjectView) -> ResponseReturnValue:
 @permission_required("projects.unarchive")
 def unarchive(project: ProjectView) -> ResponseReturnValue:
     """Unarchive the project, so that it accepts changes and alerts again."""
-    actions.unarchive_project(get_unit_of_work(), project)
+    actions.unarchive_project(unit_of_work(), project)
     flash("Project unarchived. It accepts changes, pushes and alerts again.")
     return redirect(url_for("projects.general", project_path=project.path))
 

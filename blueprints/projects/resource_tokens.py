@@ -22,7 +22,7 @@ from forms.access_token import ResourceTokenForm
 from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 resource_tokens = PageBlueprint("resource_tokens", __name__)
 _PROJECT_PATH = "/<names:project_path>/-/settings/access_tokens"
@@ -54,13 +54,13 @@ class _ResourceTokenPages(TokenPages[ResourceTokenForm]):
 
     def create(self, form: ResourceTokenForm) -> NewResourceAccessToken:
         new = form.read(ResourceTokenBody, access_level=form.role.data)
-        return actions.create_resource_token(get_unit_of_work(), self.holder, new)
+        return actions.create_resource_token(unit_of_work(), self.holder, new)
 
     def renew(self, token_id: int) -> NewResourceAccessToken:
-        return actions.renew_resource_token(get_unit_of_work(), self.holder, token_id)
+        return actions.renew_resource_token(unit_of_work(), self.holder, token_id)
 
     def end(self, token_id: int) -> AccessToken:
-        return actions.revoke_resource_token(get_unit_of_work(), self.holder, token_id)
+        return actions.revoke_resource_token(unit_of_work(), self.holder, token_id)
 
     def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
         seen = domain.add_bot_roles(items, self.namespace, session=db.session())

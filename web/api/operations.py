@@ -72,7 +72,7 @@ from web.extensions import db
 from web.http.endpoints import AccessDecorator, Guard
 from web.http.json_responses import build_serialized_response
 from web.http.routes import decode_reference
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.releases.gate import ReleaseGate, open_release_gate
 from web.releases.usage_recording import record_fast_operation, record_operation
 from web.services import now
@@ -236,7 +236,7 @@ def _build_view(
     names = [model if each.name == act.input_name else each.name for each in act.parameters]
 
     def view(**given: Any) -> Any:
-        returned = act(get_unit_of_work(), *(given[name] for name in names))
+        returned = act(unit_of_work(), *(given[name] for name in names))
         if returns is Done:
             return _DONE
         return None if returns is None else returned

@@ -40,7 +40,7 @@ from web.commands.transaction import (
     run_in_transaction,
 )
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 _MAX_LISTED = 1_000
 _PAGE_SIZE = 100
@@ -83,7 +83,7 @@ def build_command(
 
     @run_in_transaction
     def run(**given: Any) -> Mapping[str, Any]:
-        unit = create_work_for_user(given.pop("login")) if login else get_unit_of_work()
+        unit = create_work_for_user(given.pop("login")) if login else unit_of_work()
         done = _run_action(act, unit, given)
         return {key if key and name == act.room else name: each for name, each in done.items()}
 
@@ -108,7 +108,7 @@ def _build_help(act: Action[Any, Any]) -> str:
 
 def create_work_for_user(login: str) -> UnitOfWork:
     """Return a unit of work in which the operator acts for a user."""
-    unit = get_unit_of_work()
+    unit = unit_of_work()
     user = get_user(login, session=unit.session)
     return replace(unit, actor=replace(unit.actor, id=user.id))
 

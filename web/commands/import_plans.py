@@ -46,7 +46,7 @@ from domain.projects.members import OPERATOR_VIEWER, add_member, record_member_a
 from domain.projects.views import GroupView, ProjectOrGroup, ProjectView
 from models.folding import fold
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.services import now, settings
 from web.settings.policies.accounts import password_rules
 
@@ -191,14 +191,12 @@ def _import_integration(
     integration: ImportedIntegration, project: ProjectView, entry: _ReportEntry
 ) -> None:
     name, kind = integration.name.strip(), integration.type.name
-    if fold(name) in {fold(each.name) for each in list_integrations(get_unit_of_work(), project)}:
+    if fold(name) in {fold(each.name) for each in list_integrations(unit_of_work(), project)}:
         return
     given = {"type": kind, "name": name, "active": integration.is_active}
     made = _create_or_note_error(
         entry,
-        lambda: create_integration(
-            get_unit_of_work(), project, validate_body(NewIntegration, given)
-        ),
+        lambda: create_integration(unit_of_work(), project, validate_body(NewIntegration, given)),
     )
     if made is not None:
         entry.notes += integration.notes
@@ -269,7 +267,7 @@ class _UserAccounts:
         else:
             release_locks(session)  # hashing a password takes a while
         try:
-            made = add_account(get_unit_of_work(), new, rules)
+            made = add_account(unit_of_work(), new, rules)
         except (DomainError, ValueError) as error:
             entry.outcome = _ImportOutcome.LEFT_OUT
             entry.notes.append(str(error))
@@ -320,7 +318,7 @@ class _UserAccounts:
         except DomainError as error:
             self._entries[key].notes.append(str(error))
             return False
-        record_member_added(get_unit_of_work(), place, member, Role.DEVELOPER)
+        record_member_added(unit_of_work(), place, member, Role.DEVELOPER)
         self._entries[key].notes.append(f"Added to {holder.path} as a Developer.")
         return self._can_be_paged(account, holder)
 
@@ -335,7 +333,7 @@ def _import_schedules(
         entries.append(entry)
         if holder is None:
             continue
-        view = find_schedule(get_unit_of_work(), holder, schedule.name)
+        view = find_schedule(unit_of_work(), holder, schedule.name)
         view = view or _create_schedule(schedule, holder, people, entry)
         if view is not None:
             ids[schedule.key] = view.id
@@ -355,7 +353,7 @@ def _create_schedule(
     }
     made = _create_or_note_error(
         entry,
-        lambda: create_schedule(get_unit_of_work(), holder, validate_body(NewSchedule, given)),
+        lambda: create_schedule(unit_of_work(), holder, validate_body(NewSchedule, given)),
     )
     if made is not None:
         if not rotations:
@@ -407,7 +405,7 @@ def _create_overrides(
             new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
                 with db.session().begin_nested():
-                    create_override(get_unit_of_work(), holder, made.id, new)
+                    create_override(unit_of_work(), holder, made.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
 
@@ -456,7 +454,7 @@ def _create_policy(
         default=policy.is_default and not has_default,
         **pause,
     )
-    _create_or_note_error(entry, lambda: create_policy(get_unit_of_work(), holder, new))
+    _create_or_note_error(entry, lambda: create_policy(unit_of_work(), holder, new))
 
 
 def _build_steps(
@@ -467,7 +465,7 @@ def _build_steps(
     entry: _ReportEntry,
 ) -> list[GivenStep]:
     usable = {
-        each.id for each in list_all_schedules(get_unit_of_work(), holder, with_groups_above=True)
+        each.id for each in list_all_schedules(unit_of_work(), holder, with_groups_above=True)
     }
     steps = []
     for number, step in enumerate(found, 1):

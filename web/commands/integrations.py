@@ -20,7 +20,7 @@ from domain.core.grace_period import GracePeriod
 from domain.core.types.reading import validate_body
 from web.commands.generated import build_command, build_command_group
 from web.commands.transaction import get_project_at, run_in_transaction
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.services import now, parser_settings
 
 #: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
@@ -50,7 +50,7 @@ deliveries = build_command_group(
 @run_in_transaction
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
     """Reset the key of an integration and print the new key."""
-    unit = get_unit_of_work()
+    unit = unit_of_work()
     rotation = KeyRotation(previous_key_expires_at=GracePeriod.of(overlap).until(unit.now))
     made = actions.rotate_key(unit, get_project_at(project), integration_id, rotation)
     return {"id": integration_id, "url": made.url, "key": made.key}
@@ -90,7 +90,7 @@ def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[st
     if not isinstance(given, dict):
         raise InvalidError("`FILE` is not a JSON object.", field="file")
     body = validate_body(AlertMappingBody, given)
-    saved = change_mapping(get_unit_of_work(), get_project_at(project), integration_id, body)
+    saved = change_mapping(unit_of_work(), get_project_at(project), integration_id, body)
     return saved.model_dump(mode="json")
 
 
@@ -117,9 +117,7 @@ def replay_deliveries_command(
     after: int | None = 0
     while after is not None:
         period = ReplayBody(since=begin, until=end, after=after)
-        result = delivery_actions.replay_deliveries(
-            get_unit_of_work(), found, integration_id, period
-        )
+        result = delivery_actions.replay_deliveries(unit_of_work(), found, integration_id, period)
         replayed += result.replayed
         still_refused += result.still_refused
         after = result.next_after

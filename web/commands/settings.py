@@ -18,7 +18,7 @@ from web.admin.settings import (
 from web.api.schemas.releases import ReleaseRehearsal
 from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.releases.rehearsal import format_rehearsal, rehearse_change
 from web.services import now, services
 from web.settings.reader import SettingsError, get_changeable_setting, parse_change
@@ -47,7 +47,7 @@ def set_setting_command(*, name: str, value: str, yes: bool) -> dict[str, Any]:
     """
     parse_change(name, value)
     told = _confirm_release_change(name, value, is_agreed=yes)
-    return {**store_setting(get_unit_of_work(), name, value), **told}
+    return {**store_setting(unit_of_work(), name, value), **told}
 
 
 @instance_settings.command("reset")
@@ -62,7 +62,7 @@ def reset_setting_command(*, name: str, yes: bool) -> dict[str, Any]:
     """
     at_start = services().live_settings.environment.release
     told = _confirm_release_change(name, at_start, is_agreed=yes)
-    return {**reset_setting(get_unit_of_work(), name), **told}
+    return {**reset_setting(unit_of_work(), name), **told}
 
 
 @instance_settings.command("list")

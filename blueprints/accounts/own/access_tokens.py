@@ -14,7 +14,7 @@ from domain.oauth.personal_tokens.types import AccessToken, NewAccessToken, OwnT
 from forms.access_token import AccessTokenForm
 from web.access.decorators import get_current_user, sign_in_required, sign_in_required_for_tokens
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 access_tokens = PageBlueprint(
     "access_tokens", __name__, url_prefix="/-/user_settings/access_tokens"
@@ -42,13 +42,13 @@ class _PersonalTokenPages(TokenPages[AccessTokenForm]):
         return AccessTokenForm()
 
     def create(self, form: AccessTokenForm) -> NewAccessToken:
-        return actions.create_own_token(get_unit_of_work(), form.read(OwnTokenBody))
+        return actions.create_own_token(unit_of_work(), form.read(OwnTokenBody))
 
     def renew(self, token_id: int) -> NewAccessToken:
-        return actions.renew_token(get_unit_of_work(), token_id)
+        return actions.renew_token(unit_of_work(), token_id)
 
     def end(self, token_id: int) -> AccessToken:
-        return actions.revoke_token(get_unit_of_work(), token_id)
+        return actions.revoke_token(unit_of_work(), token_id)
 
 
 _TOKEN_PAGES = _PersonalTokenPages()

@@ -11,7 +11,7 @@ from domain.oauth.consent.authorized_applications import (
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.services import now
 
 authorized_applications = PageBlueprint(
@@ -31,7 +31,7 @@ def index() -> ResponseReturnValue:
 @sign_in_required
 def revoke(application_id: int) -> ResponseReturnValue:
     """Revoke all access of an application to the user's account."""
-    name = revoke_own_application(get_unit_of_work(), application_id)
+    name = revoke_own_application(unit_of_work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
 
@@ -40,6 +40,6 @@ def revoke(application_id: int) -> ResponseReturnValue:
 @sign_in_required
 def revoke_passwords() -> ResponseReturnValue:
     """Revoke all tokens from password grants without an application."""
-    revoke_own_password_tokens(get_unit_of_work())
+    revoke_own_password_tokens(unit_of_work())
     flash("Tokens from password sign-ins revoked.")
     return redirect(url_for("authorized_applications.index"))

@@ -13,7 +13,7 @@ from domain.core.errors import TooManyAttemptsError
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.sealing.sealer import SECRET_URL_HEADERS
 from web.services import now, services
@@ -41,7 +41,7 @@ def show(token: str) -> ResponseReturnValue:
 @sign_in_required
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the address of a link."""
-    flash(f"Email address {domain.confirm_by_link(get_unit_of_work(), token).email} confirmed.")
+    flash(f"Email address {domain.confirm_by_link(unit_of_work(), token).email} confirmed.")
     return redirect(url_for("account.profile"))
 
 
@@ -50,7 +50,7 @@ def confirm(token: str) -> ResponseReturnValue:
 def send_link() -> ResponseReturnValue:
     """Send a new link to the unconfirmed address, or to the account's own address."""
     with show_errors_on_next_page(TooManyAttemptsError):
-        domain.send_link(get_unit_of_work())
+        domain.send_link(unit_of_work())
         flash("A new link was sent. Earlier links no longer work.")
     return redirect(url_for("account.profile"))
 
@@ -59,6 +59,6 @@ def send_link() -> ResponseReturnValue:
 @sign_in_required
 def cancel() -> ResponseReturnValue:
     """Keep the current address and discard the unconfirmed one."""
-    if domain.discard_unconfirmed_address(get_unit_of_work()):
+    if domain.discard_unconfirmed_address(unit_of_work()):
         flash("Your email address was not changed.")
     return redirect(url_for("account.profile"))

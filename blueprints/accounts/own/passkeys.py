@@ -23,7 +23,7 @@ from forms.account import (
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.sealing.sign_ins import (
     find_relying_party,
@@ -77,9 +77,7 @@ def add() -> ResponseReturnValue:
         reply = take_passkey_response(
             form.credential.data or "", purpose=_format_challenge_purpose()
         )
-        codes = own_account.add_passkey(
-            get_unit_of_work(), get_current_user().sign_in_id, reply, name
-        )
+        codes = own_account.add_passkey(unit_of_work(), get_current_user().sign_in_id, reply, name)
     except InvalidPasskeyError as error:
         form.add_error("", str(error))
         return _render_new_page(form), 422
@@ -95,7 +93,7 @@ def rename(passkey_id: int) -> ResponseReturnValue:
     form = PasskeyNameForm(name=passkey.name)
     if not form.validate_on_submit():
         return render_form_page("passkeys/rename.html", form, passkey=passkey)
-    own_account.rename_passkey(get_unit_of_work(), passkey_id, form.name.data or "")
+    own_account.rename_passkey(unit_of_work(), passkey_id, form.name.data or "")
     flash("Passkey renamed.")
     return redirect(url_for("account.security"))
 
@@ -107,7 +105,7 @@ def remove(passkey_id: int) -> ResponseReturnValue:
     passkey = domain.get_passkey(passkey_id, owner_id=get_current_user().id, session=db.session())
     form = PasswordConfirmationForm()
     if validate_with_password(form):
-        own_account.remove_passkey(get_unit_of_work(), passkey_id)
+        own_account.remove_passkey(unit_of_work(), passkey_id)
         renew_this_sign_in()
         flash("Passkey removed. You can also delete it from your device.")
         return redirect(url_for("account.security"))

@@ -26,7 +26,7 @@ from web.access.second_factor_rule import find_due_factor_requirement
 from web.admin.personal_data import build_export_response
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.sealing.sign_ins import find_relying_party
 from web.services import settings
@@ -57,7 +57,7 @@ def _change_profile(form: ProfileForm) -> bool:
         entered = "Enter your current password to change the email address."
         message = entered if user.has_password else get_confirmation_error()
         raise InvalidError(message, field="current_password")
-    return own_account.change_own_profile(get_unit_of_work(), change)
+    return own_account.change_own_profile(unit_of_work(), change)
 
 
 @account.post("/export")
@@ -93,7 +93,7 @@ def _change_password(form: PasswordForm) -> bool:
     if not is_current_password(get_entered_password(form)):
         raise InvalidError(get_confirmation_error(), field="current_password")
     new = form.read(PasswordBody)
-    own_account.change_own_password(get_unit_of_work(), get_current_user().sign_in_id, new)
+    own_account.change_own_password(unit_of_work(), get_current_user().sign_in_id, new)
     return True
 
 
@@ -109,7 +109,7 @@ def _render_security_page(form: PasswordForm) -> tuple[str, int]:
         connections=list_provider_connections(get_current_user().id, db.session()),
         base_url=settings().base_url,
         minimum=settings().password_min_length,
-        **find_granted_access(get_unit_of_work(), get_current_user().id),
+        **find_granted_access(unit_of_work(), get_current_user().id),
     )
 
 
@@ -131,5 +131,5 @@ page_sizes = PageBlueprint("page_sizes", __name__, url_prefix="/-/user_settings"
 @sign_in_required
 def choose() -> ResponseReturnValue:
     """Store the number of rows per page and return to the list."""
-    set_page_size(get_unit_of_work(), parse_id(request.form.get("size", "")) or 0)
+    set_page_size(unit_of_work(), parse_id(request.form.get("size", "")) or 0)
     return redirect(get_next_url())

@@ -20,7 +20,7 @@ from forms.account import AuthenticatorForm, PasswordConfirmationForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_pages import render_form_page
 from web.pages.qr_codes import build_qr_code
 from web.sealing.sealer import find_secret, store_secret, take_secret
@@ -43,7 +43,7 @@ def authenticator() -> ResponseReturnValue:
         return _render_authenticator_page(form, seed)
     try:
         codes = own_account.add_app(
-            get_unit_of_work(), get_current_user().sign_in_id, seed, form.code.data or ""
+            unit_of_work(), get_current_user().sign_in_id, seed, form.code.data or ""
         )
     except InvalidError as error:
         form.add_error(error.field, str(error))
@@ -59,7 +59,7 @@ def remove_authenticator() -> ResponseReturnValue:
     form = PasswordConfirmationForm()
     if not validate_with_password(form):
         return render_form_page("second_factors/remove_authenticator.html", form)
-    if own_account.remove_app(get_unit_of_work()):
+    if own_account.remove_app(unit_of_work()):
         renew_this_sign_in()
         flash("Authenticator app removed.")
     return redirect(url_for("account.security"))
@@ -75,7 +75,7 @@ def renew_recovery_codes() -> ResponseReturnValue:
     if not validate_with_password(form):
         return render_form_page("second_factors/renew_recovery_codes.html", form)
     renew_this_sign_in()
-    return redirect_to_recovery_codes(own_account.renew_recovery_codes(get_unit_of_work()))
+    return redirect_to_recovery_codes(own_account.renew_recovery_codes(unit_of_work()))
 
 
 @second_factors.get("/recovery_codes")

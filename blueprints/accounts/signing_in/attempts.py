@@ -40,7 +40,7 @@ from web.extensions import db
 from web.http.cookies import build_cookie_name
 from web.http.endpoints import find_endpoint
 from web.http.public_urls import current_path
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.sealing.sealer import BrokenSealError, seal, store_secret, take_secret, unseal
 from web.sealing.sign_ins import begin_pending_sign_in
 from web.services import now, services, settings, sign_in_limits
@@ -122,7 +122,7 @@ def sign_in_as(authentication: Authentication, next_page: str = "") -> ResponseR
     lifetime = timedelta(seconds=settings().session_lifetime_seconds)
     # A browser has one sign-in at a time.
     former_id = get_current_user().sign_in_id if current_user.is_authenticated else None
-    token = signing_in.sign_in(get_unit_of_work(), authentication, lifetime, former_id=former_id)
+    token = signing_in.sign_in(unit_of_work(), authentication, lifetime, former_id=former_id)
     remember_browser(authentication.user_id)
     # Discard the old session to prevent session fixation.
     session.clear()
@@ -241,7 +241,7 @@ def redirect_to_provider(slug: str, *, next_page: str, connects: bool) -> Respon
         is_again=mine is not None and not connects,
         sign_in_id=mine if connects else None,
     )
-    url = start_provider_request(get_unit_of_work(), asked)
+    url = start_provider_request(unit_of_work(), asked)
     session[_PROVIDER_REQUEST_KEY] = {
         "number": asked.number,
         "slug": slug,

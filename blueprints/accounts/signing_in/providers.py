@@ -16,7 +16,7 @@ from web.access.decorators import open_to_anyone
 from web.access.kept_pages import shorten_address
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 
 providers = PageBlueprint(
     "providers", __name__, url_prefix="/users/auth", leads_to_applications=True
@@ -50,11 +50,9 @@ def callback(slug: str) -> ResponseReturnValue:
     try:
         if asked.sign_in_id is None:
             return complete_sign_in(
-                finish_provider_sign_in(get_unit_of_work(), asked, response), next_page
+                finish_provider_sign_in(unit_of_work(), asked, response), next_page
             )
-        flash(
-            f"Your account is connected to {connect_identity(get_unit_of_work(), asked, response)}."
-        )
+        flash(f"Your account is connected to {connect_identity(unit_of_work(), asked, response)}.")
     except ProviderError as error:
         return _render_provider_error(error, slug, next_page)
     except ConflictError as error:

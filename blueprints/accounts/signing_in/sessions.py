@@ -25,7 +25,7 @@ from web.access.kept_pages import STORED_REQUEST_PARAMETER, find_stored_address,
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.oauth import (
     build_oauth_context,
     build_stored_request,
@@ -76,7 +76,7 @@ def check_in() -> ResponseReturnValue:
         return _render_form(form), 422
     attempt = build_sign_in_attempt(form.login.data or "", form.password.data or "")
     try:
-        user = signing_in.authenticate_with_password(get_unit_of_work(), attempt)
+        user = signing_in.authenticate_with_password(unit_of_work(), attempt)
     except (ForbiddenError, TooManyAttemptsError) as error:
         return _render_error(form, error)
     if user is None:
@@ -104,7 +104,7 @@ def check_in_by_passkey() -> ResponseReturnValue:
         reply = take_passkey_response(
             PasskeyResponseForm().credential.data or "", purpose=_CHALLENGE_PURPOSE
         )
-        return sign_in_as(signing_in.authenticate_with_passkey(get_unit_of_work(), reply))
+        return sign_in_as(signing_in.authenticate_with_passkey(unit_of_work(), reply))
     except InvalidPasskeyError as error:
         form.add_error("", str(error))
         return _render_form(form), 422

@@ -23,7 +23,7 @@ from forms.signing_in import SignUpForm
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import redirect_outdated_form, redirect_to_form_page
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
 from web.services import settings
 
@@ -66,7 +66,7 @@ def send_link() -> ResponseReturnValue:
 
 def _send_link(form: SignUpForm) -> str:
     email = form.email.data or ""
-    domain.send_link(get_unit_of_work(), email)
+    domain.send_link(unit_of_work(), email)
     return email
 
 
@@ -102,9 +102,7 @@ def create(sealed: str) -> ResponseReturnValue:
 
 
 def _create_account(sealed: str, form: OwnAccountForm) -> UserView:
-    return domain.create_account(
-        get_unit_of_work(), *_unseal_link(sealed), form.read(OwnAccountBody)
-    )
+    return domain.create_account(unit_of_work(), *_unseal_link(sealed), form.read(OwnAccountBody))
 
 
 def _unseal_link(sealed: str) -> tuple[str, str]:
@@ -128,7 +126,7 @@ def _redirect_to_sign_in(sentence: str, kind: str = "message") -> ResponseReturn
 
 
 def _render_email_form(form: SignUpForm) -> str:
-    policy = domain.show_policy(get_unit_of_work())
+    policy = domain.show_policy(unit_of_work())
     return render_template("sessions/sign_up.html", form=form, policy=policy)
 
 
@@ -139,7 +137,7 @@ def _render_account_form(form: OwnAccountForm, sealed: str) -> tuple[str, int, d
         form=form,
         invitation=None,
         email=email,
-        policy=domain.get_policy_of_link(get_unit_of_work(), email),
+        policy=domain.get_policy_of_link(unit_of_work(), email),
         target=url_for("sign_up.create", sealed=sealed, next=get_return_url() or None),
         minimum=settings().password_min_length,
     )

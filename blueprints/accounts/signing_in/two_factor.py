@@ -23,7 +23,7 @@ from web.access.kept_pages import shorten_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.sealing.sign_ins import (
     PendingSignIn,
     consume_pending_sign_in,
@@ -67,7 +67,7 @@ def check_code() -> ResponseReturnValue:
     try:
         user_id, typed = pending.user.id, form.code.data or ""
         signing_in.check_second_factor_code(
-            get_unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
+            unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
         )
     except (InvalidError, TooManyAttemptsError) as error:
         return _render_error(form, pending, error)
@@ -100,7 +100,7 @@ def check_passkey() -> ResponseReturnValue:
             PasskeyResponseForm().credential.data or "", purpose=_format_challenge_purpose(pending)
         )
         assertion = signing_in.check_second_factor_passkey(
-            get_unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
+            unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
         )
     except (InvalidPasskeyError, TooManyAttemptsError) as error:
         return _render_error(form, pending, error)

@@ -23,7 +23,7 @@ from domain.paging.notifications.page_targets import PageSubject, SubjectKind
 from web.access.decorators import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.sealing.sealer import SECRET_URL_HEADERS
 from web.services import now, services
 
@@ -48,11 +48,9 @@ def confirm(sealed: str) -> ResponseReturnValue:
     link, length = _parse_link(sealed), request.form.get("snooze", "")
     try:
         if length in _SNOOZE_LENGTHS:
-            done = snooze_by_link(
-                get_unit_of_work(), link, _read_selection(), _SNOOZE_LENGTHS[length]
-            )
+            done = snooze_by_link(unit_of_work(), link, _read_selection(), _SNOOZE_LENGTHS[length])
         else:
-            done = acknowledge_by_link(get_unit_of_work(), link, _read_selection())
+            done = acknowledge_by_link(unit_of_work(), link, _read_selection())
     except InvalidError as error:
         return _render_page(link, problem=str(error)), 422, SECRET_URL_HEADERS
     return _render_page(link, done=done, snoozed_for=length), 200, SECRET_URL_HEADERS

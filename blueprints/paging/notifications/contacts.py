@@ -21,7 +21,7 @@ from forms.contacts import CodeForm, ContactForm, PagingPreferencesForm, RuleFor
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
 from web.services import settings
@@ -45,7 +45,7 @@ def index() -> ResponseReturnValue:
 def create() -> ResponseReturnValue:
     """Add a contact and send it a code."""
     form = ContactForm()
-    made = form.run_if_valid(lambda: actions.create_contact(get_unit_of_work(), form.contact))
+    made = form.run_if_valid(lambda: actions.create_contact(unit_of_work(), form.contact))
     if made is None:
         return _render_page(form=form)
     if is_waiting_for_mail(form):
@@ -64,7 +64,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
         flash(form.code.errors[0], "error")
         return _redirect_to_list()
     with show_errors_on_next_page(InvalidError):
-        actions.confirm_contact(get_unit_of_work(), contact_id, form.read(ContactCodeBody))
+        actions.confirm_contact(unit_of_work(), contact_id, form.read(ContactCodeBody))
         flash("Contact confirmed. Your pages are now sent to it.")
     return _redirect_to_list()
 
@@ -73,7 +73,7 @@ def confirm(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def send_code(contact_id: int) -> ResponseReturnValue:
     """Send a new code to a contact."""
-    actions.send_code(get_unit_of_work(), contact_id)
+    actions.send_code(unit_of_work(), contact_id)
     flash("A new code is on its way.")
     return _redirect_to_list()
 
@@ -82,7 +82,7 @@ def send_code(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def send_test_message(contact_id: int) -> ResponseReturnValue:
     """Send a test message and show the result."""
-    flash_test_result(actions.send_contact_test(get_unit_of_work(), contact_id))
+    flash_test_result(actions.send_contact_test(unit_of_work(), contact_id))
     return _redirect_to_list()
 
 
@@ -90,7 +90,7 @@ def send_test_message(contact_id: int) -> ResponseReturnValue:
 @sign_in_required
 def delete(contact_id: int) -> ResponseReturnValue:
     """Delete a contact."""
-    gone = actions.delete_contact(get_unit_of_work(), contact_id)
+    gone = actions.delete_contact(unit_of_work(), contact_id)
     flash(f"The contact “{gone.label}” was deleted.")
     return _redirect_to_list()
 
@@ -102,7 +102,7 @@ def create_rule() -> ResponseReturnValue:
     form = RuleForm.build_with_contacts(_list_own_contacts())
     if (
         form.run_if_valid(
-            lambda: rule_actions.create_rule(get_unit_of_work(), form.rule(NewContactRule))
+            lambda: rule_actions.create_rule(unit_of_work(), form.rule(NewContactRule))
         )
         is None
     ):
@@ -116,7 +116,7 @@ def create_rule() -> ResponseReturnValue:
 def edit_rule(rule_id: int) -> ResponseReturnValue:
     """Show the form of a notification rule."""
     get_list_query()
-    rule = rule_actions.show_rule(get_unit_of_work(), rule_id)
+    rule = rule_actions.show_rule(unit_of_work(), rule_id)
     return _render_rule_page(rule_id, RuleForm.of(rule, _list_own_contacts()))
 
 
@@ -126,7 +126,7 @@ def change_rule(rule_id: int) -> ResponseReturnValue:
     """Change a notification rule."""
     form = RuleForm.build_with_contacts(_list_own_contacts())
     changed = form.run_if_valid(
-        lambda: rule_actions.change_rule(get_unit_of_work(), rule_id, form.rule(ContactRuleChange))
+        lambda: rule_actions.change_rule(unit_of_work(), rule_id, form.rule(ContactRuleChange))
     )
     if changed is None:
         return _render_rule_page(rule_id, form), 422
@@ -138,7 +138,7 @@ def change_rule(rule_id: int) -> ResponseReturnValue:
 @sign_in_required
 def delete_rule(rule_id: int) -> ResponseReturnValue:
     """Delete a notification rule."""
-    rule_actions.delete_rule(get_unit_of_work(), rule_id)
+    rule_actions.delete_rule(unit_of_work(), rule_id)
     flash("Rule deleted.")
     return _redirect_to_list()
 
@@ -149,7 +149,7 @@ def change_preferences() -> ResponseReturnValue:
     """Change quiet hours and follow-ups."""
     form = PagingPreferencesForm()
     changed = form.run_if_valid(
-        lambda: actions.change_preferences(get_unit_of_work(), form.preferences)
+        lambda: actions.change_preferences(unit_of_work(), form.preferences)
     )
     if changed is None:
         return _render_page(preferences=form)
@@ -159,7 +159,7 @@ def change_preferences() -> ResponseReturnValue:
 
 def _list_own_contacts() -> Sequence[Contact]:
     """Return the contacts of the user."""
-    return actions.list_contacts(get_unit_of_work(), ContactQuery(per_page=100)).items
+    return actions.list_contacts(unit_of_work(), ContactQuery(per_page=100)).items
 
 
 def _render_page(
@@ -177,8 +177,8 @@ def _render_page(
         "notifications/contacts.html",
         contacts=found,
         form=form,
-        rules=rule_actions.list_rules(get_unit_of_work(), ContactRuleQuery(per_page=100)).items,
-        rule_summary=rule_actions.summarize_rules(get_unit_of_work()),
+        rules=rule_actions.list_rules(unit_of_work(), ContactRuleQuery(per_page=100)).items,
+        rule_summary=rule_actions.summarize_rules(unit_of_work()),
         rule_form=rule,
         rule_zone=get_time_zone(user.id, session=db.session()),
         preferences=shown,

@@ -23,7 +23,7 @@ from web.access.decorators import open_to_anyone, permission_required
 from web.api.description.described import METADATA, ViewDescription
 from web.http.endpoints import ErrorFormat, MachineBlueprint, NamespaceBlueprint
 from web.http.public_urls import build_public_url
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.services import now, settings
 
 _CALENDAR_FUTURE_PERIOD = timedelta(days=120)
@@ -46,16 +46,14 @@ def build_calendar(opened: CalendarFeed, *, only_own: bool) -> bytes:
     # The period covers whole days, so the calendar and its ETag do not change within a day.
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     within = Period(today - CALENDAR_PAST_PERIOD, today + _CALENDAR_FUTURE_PERIOD)
-    shifts = find_shifts_by_schedule(
-        get_unit_of_work(), [each.id for _, each in opened.schedules], within
-    )
+    ids = [each.id for _, each in opened.schedules]
+    shifts = find_shifts_by_schedule(unit_of_work(), ids, within)
     for holder, schedule in opened.schedules:
         for shift in shifts[schedule.id]:
             is_own = any(person.id == opened.user_id for person in shift.users)
             if is_own or (shift.on_call and not only_own):
-                made.add_component(
-                    _build_event(holder, schedule, shift, is_named=not opened.is_own)
-                )
+                event = _build_event(holder, schedule, shift, is_named=not opened.is_own)
+                made.add_component(event)
     content: bytes = made.to_ical()
     return content
 
@@ -108,8 +106,8 @@ _ETAG_BYTES = 16
 @permission_required("on_call_calendars.renew")
 def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show a new secret address of the calendar once; the previous address stops working."""
-    schedule = show_schedule(get_unit_of_work(), holder, schedule_id)
-    token = feeds.renew_feed(get_unit_of_work(), holder, schedule_id)
+    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    token = feeds.renew_feed(unit_of_work(), holder, schedule_id)
     url = build_public_url(url_for("on_call_feeds.show", token=token))
     page = render_template(
         "on_call/calendar_address.html", holder=holder, schedule=schedule, url=url
@@ -121,7 +119,7 @@ def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_calendars.end")
 def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Revoke the secret address of the user's calendar."""
-    feeds.end_feed(get_unit_of_work(), holder, schedule_id)
+    feeds.end_feed(unit_of_work(), holder, schedule_id)
     flash("The calendar address was revoked.")
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
@@ -142,7 +140,7 @@ def show(token: str) -> Response:
     `?shifts=mine` selects your own shifts.
     """
     query = validate_query(CalendarQuery, dict(request.args.lists()))
-    opened = feeds.find_feed_by_token(get_unit_of_work(), token)
+    opened = feeds.find_feed_by_token(unit_of_work(), token)
     content = build_calendar(opened, only_own=opened.is_own or query.shifts == "mine")
     response = Response(content, content_type="text/calendar; charset=utf-8")
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())

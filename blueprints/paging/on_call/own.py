@@ -15,7 +15,7 @@ from forms.on_call import CoverForm
 from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
@@ -30,7 +30,7 @@ _SHOWN_WEEKS = 6
 def index() -> ResponseReturnValue:
     """Show the user's schedules, next turns, recent pages and contacts."""
     get_list_query()
-    found = show_own_on_call(get_unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS))
+    found = show_own_on_call(unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS))
     return render_template(
         "on_call/own.html",
         found=found,
@@ -39,10 +39,8 @@ def index() -> ResponseReturnValue:
             ((turn, each) for each in found.schedules for turn in each.turns),
             key=lambda pair: (pair[0].starts_at, pair[0].ends_at, pair[1].schedule_id),
         ),
-        contacts=contact_actions.list_contacts(
-            get_unit_of_work(), ContactQuery(per_page=100)
-        ).items,
-        preferences=contact_actions.show_preferences(get_unit_of_work()),
+        contacts=contact_actions.list_contacts(unit_of_work(), ContactQuery(per_page=100)).items,
+        preferences=contact_actions.show_preferences(unit_of_work()),
         sends_mail=bool(settings().mail_url),
         feed=feeds.find_feed(None, get_current_user().id, session=db.session(), now=now()),
     )
@@ -52,7 +50,7 @@ def index() -> ResponseReturnValue:
 @sign_in_required
 def renew_calendar() -> ResponseReturnValue:
     """Show a new secret address of the user's calendar once; the previous address stops working."""
-    made = feeds.renew_own_calendar(get_unit_of_work())
+    made = feeds.renew_own_calendar(unit_of_work())
     page = render_template("on_call/own_calendar_address.html", url=made.url)
     return page, 200, NO_STORE_HEADERS
 
@@ -62,7 +60,7 @@ def renew_calendar() -> ResponseReturnValue:
 def end_calendar() -> ResponseReturnValue:
     """Revoke the secret address of the user's calendar."""
     with show_errors_on_next_page(NotFoundError):
-        feeds.end_own_calendar(get_unit_of_work())
+        feeds.end_own_calendar(unit_of_work())
         flash("The calendar address was revoked.")
     return redirect(url_for("own_on_call.index"))
 
@@ -72,7 +70,7 @@ def end_calendar() -> ResponseReturnValue:
 def cover() -> ResponseReturnValue:
     """Let another user cover the user's shifts, after a preview of the affected shifts."""
     given = get_list_query("schedule", "turn")
-    schedules = show_own_on_call(get_unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS)).schedules
+    schedules = show_own_on_call(unit_of_work(), OwnOnCallQuery(weeks=_SHOWN_WEEKS)).schedules
     form = CoverForm(
         schedules=schedules,
         names=list_cover_names(schedules),
@@ -91,8 +89,8 @@ def cover() -> ResponseReturnValue:
 def _preview_or_cover(form: CoverForm) -> OnCallCover | str:
     """Return a preview of the cover, or carry it out if the page has shown the preview."""
     wanted = form.cover
-    preview = preview_cover(get_unit_of_work(), CoverQuery(**dict(wanted)))
+    preview = preview_cover(unit_of_work(), CoverQuery(**dict(wanted)))
     if not form.has_shown(wanted):
         return preview
-    cover_shifts(get_unit_of_work(), wanted)
+    cover_shifts(unit_of_work(), wanted)
     return f"{wanted.user} covers you. An override was added to each schedule."

@@ -23,7 +23,7 @@ from forms.escalations import EscalationPolicyForm, build_policy_form
 from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.list_query import get_list_query
 from web.services import now, settings
@@ -79,7 +79,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     if not _is_save_request():
         return _render_page(holder, form)
     made = form.run_if_valid(
-        lambda: actions.create_policy(get_unit_of_work(), holder, form.policy(NewPolicy))
+        lambda: actions.create_policy(unit_of_work(), holder, form.policy(NewPolicy))
     )
     if made is None:
         return _render_page(holder, form)
@@ -113,14 +113,12 @@ def _build_first_form(holder: ProjectOrGroup) -> EscalationPolicyForm | None:
 @permission_required("escalation_policies.change")
 def edit(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
     """Change an escalation policy."""
-    policy = actions.show_policy(get_unit_of_work(), holder, policy_id)
+    policy = actions.show_policy(unit_of_work(), holder, policy_id)
     form = build_policy_form(policy)
     if not _is_save_request():
         return _render_page(holder, form, policy)
     changed = form.run_if_valid(
-        lambda: actions.change_policy(
-            get_unit_of_work(), holder, policy_id, form.policy(PolicyChange)
-        )
+        lambda: actions.change_policy(unit_of_work(), holder, policy_id, form.policy(PolicyChange))
     )
     if changed is None:
         return _render_page(holder, form, policy)
@@ -133,7 +131,7 @@ def edit(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
 def delete(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
     """Delete an escalation policy that no route uses."""
     with show_errors_on_next_page(ConflictError):
-        gone = actions.delete_policy(get_unit_of_work(), holder, policy_id)
+        gone = actions.delete_policy(unit_of_work(), holder, policy_id)
         flash(f"Policy {gone.name} deleted.")
     return _redirect_to_list(holder)
 
@@ -163,7 +161,7 @@ def _find_choices(holder: ProjectOrGroup) -> TargetChoices:
 
 def _describe_form(holder: ProjectOrGroup, form: EscalationPolicyForm) -> tuple[str, ...]:
     plan = form.run_if_valid(
-        lambda: actions.resolve_plan(get_unit_of_work(), holder, form.policy(NewPolicy))
+        lambda: actions.resolve_plan(unit_of_work(), holder, form.policy(NewPolicy))
     )
     if plan is None:
         return ()

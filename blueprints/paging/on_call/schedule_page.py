@@ -34,7 +34,7 @@ from domain.projects.views import ProjectOrGroup
 from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
 from web.extensions import db
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.services import now
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
@@ -191,7 +191,7 @@ def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     within = Period(today - MAX_TURN_LOOKBACK, today + _SWAP_PERIOD)
     shown = [
         each
-        for each in list_turns(get_unit_of_work(), schedule.id, within)
+        for each in list_turns(unit_of_work(), schedule.id, within)
         # The last turn may continue after the end of the period.
         if moment < each.ends_at < within.end and each.source != DutySource.OVERRIDE
     ]
@@ -204,7 +204,7 @@ def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
     found = {
         name
         for each in holders
-        for name in list_eligible_names(get_schedule_owner(get_unit_of_work(), each))
+        for name in list_eligible_names(get_schedule_owner(unit_of_work(), each))
     }
     return sorted(found - {current_user.username}, key=str.lower)
 
@@ -240,7 +240,7 @@ def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence
     The time before the first rotation is not shown as a gap.
     """
     within = Period(max(grid.period.start, schedule.created_at), grid.period.end)
-    found = list_schedule_shifts(get_unit_of_work(), schedule.id, within)
+    found = list_schedule_shifts(unit_of_work(), schedule.id, within)
     begins_late = bool(found) and found[0].is_gap and found[0].starts_at == schedule.created_at
     return found[1:] if begins_late and found[0].ends_at <= now() else found
 
@@ -249,7 +249,8 @@ def render_schedule_page(
     holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid
 ) -> ResponseReturnValue:
     """Render the page of a schedule."""
-    session, moment = db.session(), now()
+    session, moment, work = db.session(), now(), unit_of_work()
+    target = Target(TargetKind.SCHEDULE, schedule.id)
     shifts = _list_shown_shifts(schedule, grid)
     able = set(list_eligible_names(holder))
     users = {user.id: user for each in schedule.rotations for user in each.users}
@@ -257,18 +258,16 @@ def render_schedule_page(
         "on_call/schedule.html",
         holder=holder,
         schedule=schedule,
-        schedules=build_schedules_on_call(get_unit_of_work(), [schedule]),
+        schedules=build_schedules_on_call(work, [schedule]),
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
-        policies=find_policies_paging(
-            Target(TargetKind.SCHEDULE, schedule.id), holder, session=session
-        ),
+        policies=find_policies_paging(target, holder, session=session),
         rules=find_dependent_rules([schedule.id], holder, session=session),
         balance=compute_balance(shifts, grid.period),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
         absent=[each for each in users.values() if each.username not in able],
-        overrides=list_upcoming_overrides(get_unit_of_work(), holder, schedule.id),
-        swaps=list_upcoming_swaps(get_unit_of_work(), holder, schedule.id),
-        notes=list_latest_handoff_notes(get_unit_of_work(), holder, schedule.id),
+        overrides=list_upcoming_overrides(work, holder, schedule.id),
+        swaps=list_upcoming_swaps(work, holder, schedule.id),
+        notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=now()),
     )

@@ -30,7 +30,7 @@ from forms.base import Form
 from forms.on_call import OverrideForm, ScheduleForm, SwapForm
 from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import get_unit_of_work
+from web.http.work import unit_of_work
 from web.pages.form_errors import show_errors_on_next_page
 from web.pages.form_pages import render_form_page
 from web.pages.list_query import get_list_query
@@ -49,14 +49,14 @@ on_call_changes = NamespaceBlueprint(
 @permission_required("on_call_schedules.create")
 def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create a schedule; its rotations are added on its page."""
-    is_first = not list_all_schedules(get_unit_of_work(), holder)
+    is_first = not list_all_schedules(unit_of_work(), holder)
     form = ScheduleForm(
         name=_DEFAULT_NAME if is_first else None, time_zone=get_current_user().time_zone
     )
     if request.method == "GET":
         return _render_form(holder, form)
     created = form.run_if_valid(
-        lambda: actions.create_schedule(get_unit_of_work(), holder, form.read(NewSchedule))
+        lambda: actions.create_schedule(unit_of_work(), holder, form.read(NewSchedule))
     )
     if created is None:
         return _render_form(holder, form)
@@ -69,7 +69,7 @@ def new(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("on_call_schedules.show")
 def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show the current and next users on call, the calendar, rotations, overrides and swaps."""
-    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
+    schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
     given = get_list_query("view", "day")
     return render_schedule_page(holder, schedule, parse_grid(given, schedule))
 
@@ -78,18 +78,16 @@ def show(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 @permission_required("on_call_schedules.change")
 def edit(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Change the name, description and time zone of a schedule."""
-    before = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
+    before = actions.show_schedule(unit_of_work(), holder, schedule_id)
     form = ScheduleForm(obj=before)
     if request.method == "GET":
         return _render_form(holder, form, before)
 
     def change() -> OnCallSchedule | None:
         wanted = form.read(ScheduleChange)
-        if not form.confirms(
-            actions.preview_schedule(get_unit_of_work(), holder, schedule_id, wanted)
-        ):
+        if not form.confirms(actions.preview_schedule(unit_of_work(), holder, schedule_id, wanted)):
             return None
-        return actions.change_schedule(get_unit_of_work(), holder, schedule_id, wanted)
+        return actions.change_schedule(unit_of_work(), holder, schedule_id, wanted)
 
     if form.run_if_valid(change) is None:
         return _render_form(holder, form, before)
@@ -102,7 +100,7 @@ def edit(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
 def delete(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Delete a schedule with its rotations, overrides and swaps."""
     try:
-        deleted = actions.delete_schedule(get_unit_of_work(), holder, schedule_id)
+        deleted = actions.delete_schedule(unit_of_work(), holder, schedule_id)
     except ConflictError as error:
         flash(str(error), "error")
         return _redirect_to_schedule(holder, schedule_id)
@@ -123,8 +121,8 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     return render_template(
         "on_call/index.html",
         holder=holder,
-        schedules=list_schedules_on_call(get_unit_of_work(), holder),
-        swaps=list_own_swaps(get_unit_of_work(), holder),
+        schedules=list_schedules_on_call(unit_of_work(), holder),
+        swaps=list_own_swaps(unit_of_work(), holder),
     )
 
 
@@ -132,11 +130,11 @@ def index(holder: ProjectOrGroup) -> ResponseReturnValue:
 @permission_required("on_call_overrides.create")
 def new_override(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Put one user on call for a period, in place of the users of the rotations."""
-    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
+    schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
     names = list_eligible_names(holder)
     form = OverrideForm(schedule=schedule, names=names, user=get_current_user().username, now=now())
     if _try_change(
-        form, lambda: create_override(get_unit_of_work(), holder, schedule_id, form.override)
+        form, lambda: create_override(unit_of_work(), holder, schedule_id, form.override)
     ):
         flash("Override saved.")
         return _redirect_to_schedule(holder, schedule_id)
@@ -156,11 +154,11 @@ def delete_override(
 @permission_required("on_call_swaps.create")
 def new_swap(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Swap two shifts of two users."""
-    schedule = actions.show_schedule(get_unit_of_work(), holder, schedule_id)
+    schedule = actions.show_schedule(unit_of_work(), holder, schedule_id)
     own = None if holder.can_maintain else get_current_user().username
     chosen = get_list_query("shift").get("shift")
     form = SwapForm(schedule=schedule, turns=list_swappable_turns(schedule), own=own, shift=chosen)
-    if _try_change(form, lambda: create_swap(get_unit_of_work(), holder, schedule_id, form.swap)):
+    if _try_change(form, lambda: create_swap(unit_of_work(), holder, schedule_id, form.swap)):
         flash("Shifts swapped.")
         return _redirect_to_schedule(holder, schedule_id)
     return render_form_page(
@@ -183,7 +181,7 @@ def _end_change(
     sentence: str,
 ) -> ResponseReturnValue:
     with show_errors_on_next_page(DomainError):
-        act(get_unit_of_work(), holder, schedule_id, change_id)
+        act(unit_of_work(), holder, schedule_id, change_id)
         flash(sentence)
     return _redirect_to_schedule(holder, schedule_id)
 
