@@ -17,11 +17,9 @@ from domain.paging.escalations.explanation import find_unanswered_alerts
 from domain.paging.escalations.routes import find_projects_without_policy
 from domain.paging.on_call.shifts import find_user_duties
 from domain.paging.silences.muting import find_active_mutes, find_row_mutes
-from domain.projects.listing import (
-    GroupFilter,
-    ProjectFilter,
+from domain.projects.listing import GroupFilter, ProjectFilter, list_groups
+from domain.projects.my_projects import (
     can_see_any_project,
-    list_groups,
     list_groups_with_projects,
     list_my_projects,
     search_projects,

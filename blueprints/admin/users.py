@@ -22,7 +22,7 @@ from domain.core.errors import InvalidError, NotFoundError
 from domain.oauth.clients.directory import list_own_applications
 from domain.oauth.consent.authorized_applications import list_authorized_applications
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
-from domain.projects.listing import list_my_projects
+from domain.projects.my_projects import list_my_projects
 from domain.projects.views import Viewer
 from forms.account import AccountChangeForm, AccountDeletionForm, AccountForm
 from web.access.decorators import administrator_required, get_current_user

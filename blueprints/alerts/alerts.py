@@ -10,7 +10,7 @@ from blueprints.alerts.receiving import build_alert_export, build_payload_respon
 from domain.alerts.change_feed import Follower, find_backlog
 from domain.alerts.environments import find_environment_reference, list_environment_names
 from domain.alerts.handling.activity import find_former_alerts
-from domain.alerts.handling.alert_detail import get_alert_detail, get_payload
+from domain.alerts.handling.alert_detail import AlertDetailView, get_alert_detail, get_payload
 from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.listing import charts, queries
@@ -83,16 +83,13 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an alert with all its fields and its history."""
     get_list_query(*TIMELINE_PARAMETERS)
     session, me, query = db.session(), get_current_user().id, get_requested_timeline()
-    reading, work = parser_settings(), unit_of_work()
-    alert = get_alert_detail(project.id, iid, session=session, reading=reading)
+    work = unit_of_work()
+    alert = get_alert_detail(project.id, iid, session=session, reading=parser_settings())
     backlog = find_backlog(Follower.INCIDENTS, alert.id, session=session)
-    mine = find_page_reasons([alert.id], user_id=me, channel_id=None, session=session)
-    mutes = find_row_mutes([alert], at=now(), session=session, reading=reading)
     return render_template(
         "alerts/show.html",
         project=project,
         alert=alert,
-        mute=mutes.get(alert.id),
         timeline=build_timeline_page(list_alert_timeline(work, project, iid, query), query),
         people=_list_assignee_choices(project),
         former=find_former_alerts(alert.id, session=session),
@@ -101,13 +98,23 @@ def show(project: ProjectView, iid: int) -> ResponseReturnValue:
         ),
         incidents=list_incidents_of_alert(work, project, alert.id),
         is_own_status=has_set_status(alert.id, me, session=session),
-        escalation=explain_escalation(
-            project.id, alert.id, session=session, now=now(), reading=reading
-        ),
-        my_reason=mine.get(alert.id),
         incidents_wait_since=backlog.since if backlog else None,
-        pending=find_pending_escalation(alert.id, session=session),
+        **_explain_paging(alert, me),
     )
+
+
+def _explain_paging(alert: AlertDetailView, user_id: int) -> dict[str, Any]:
+    """Return the variables of the page that explain who is paged, and who is not."""
+    session, reading, moment = db.session(), parser_settings(), now()
+    reasons = find_page_reasons([alert.id], user_id=user_id, channel_id=None, session=session)
+    return {
+        "mute": find_row_mutes([alert], at=moment, session=session, reading=reading).get(alert.id),
+        "escalation": explain_escalation(
+            alert.project_id, alert.id, session=session, now=moment, reading=reading
+        ),
+        "my_reason": reasons.get(alert.id),
+        "pending": find_pending_escalation(alert.id, session=session),
+    }
 
 
 @alerts.get(f"{_ALERT_PATH}/payload")

@@ -90,9 +90,8 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     if request.method == "POST" and "preview" in request.form:
         form.validate()
     elif request.method == "POST":
-        made = form.run_if_valid(
-            lambda: actions.create_silence(unit_of_work(), holder, form.silence())
-        )
+        work = unit_of_work()
+        made = form.run_if_valid(lambda: actions.create_silence(work, holder, form.silence()))
         if made is not None:
             flash("Silence created. Matching alerts are stored and shown, but page nobody.")
             return _redirect_to_silence(holder, made.id)

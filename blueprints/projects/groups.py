@@ -7,7 +7,7 @@ from blueprints.projects.member_pages import add_member_pages
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.projects import group_actions as actions
 from domain.projects.access import get_group
-from domain.projects.listing import list_my_projects
+from domain.projects.my_projects import list_my_projects
 from domain.projects.types import NewGroup
 from forms.projects import GroupForm
 from web.access.decorators import get_request_viewer, sign_in_required

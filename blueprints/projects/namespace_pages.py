@@ -9,7 +9,7 @@ from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotF
 from domain.projects import group_actions, project_actions
 from domain.projects.access import get_group
 from domain.projects.deletion import count_contents
-from domain.projects.listing import list_groups_to_create_in
+from domain.projects.my_projects import list_groups_to_create_in
 from domain.projects.transfers import explain_transfer
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
 from domain.projects.views import GroupView, ProjectOrGroup

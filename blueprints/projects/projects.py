@@ -26,12 +26,8 @@ from domain.paging.silences.muting import find_active_mutes, find_row_mutes
 from domain.projects import project_actions as actions
 from domain.projects.access import get_group, get_project, resolve_project
 from domain.projects.creation import ReservedNames
-from domain.projects.listing import (
-    ProjectFilter,
-    add_subgroups,
-    list_groups_to_create_in,
-    search_projects,
-)
+from domain.projects.listing import ProjectFilter, add_subgroups
+from domain.projects.my_projects import list_groups_to_create_in, search_projects
 from domain.projects.paths import MovedError
 from domain.projects.types import NewProject, ProjectChange
 from domain.projects.views import GroupView, ProjectView

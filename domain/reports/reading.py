@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from domain.access.actor import UnitOfWork
 from domain.alerts.listing.types import build_alert_url, build_incident_url
-from domain.paging.escalations.explanation import find_contact_outcomes
+from domain.paging.escalations.page_status import find_contact_outcomes
 from domain.paging.escalations.steps import TargetKind, format_target
 from domain.paging.escalations.types import ContactOutcome
 from domain.paging.on_call.schedule_values import Period

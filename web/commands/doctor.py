@@ -1,13 +1,9 @@
 """Command that checks an installation for problems."""
 
 import json
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +26,7 @@ from domain.core.hosts import (
     find_last_run,
     list_running_hosts,
 )
-from domain.core.job_results import FAILURE_DISPLAY_TIME, get_backup_state, list_failed_jobs
+from domain.core.job_results import FAILURE_DISPLAY_TIME, list_failed_jobs
 from domain.core.secret_keys import find_missing_fingerprints
 from domain.delivery.mail.outbox import get_mail_queue_state
 from domain.delivery.mail.smtp import Mailer, MailError
@@ -41,7 +37,14 @@ from domain.paging.notifications.queue_state import count_overdue_pages, find_co
 from web.admin.security_warnings import list_security_warnings
 from web.admin.settings import get_settings_in_transaction
 from web.build import get_running_build
-from web.commands.backups.postgres import find_program_version
+from web.commands.check_results import CheckResult, CheckState, failed, format_duration, ok, warning
+from web.commands.host_checks import (
+    check_backups,
+    check_disk,
+    check_git,
+    check_last_backup,
+    check_memory,
+)
 from web.commands.output import print_result
 from web.commands.transaction import describe_known_error
 from web.database.clocks import describe_clock_lead, is_clock_lead_harmful, measure_clock_lead_ms
@@ -58,11 +61,10 @@ from web.extensions import db
 from web.http.transactions import roll_back_session
 from web.interpreter import describe_interpreter, is_optimized
 from web.outgoing.mail_server import build_mail_server, build_sender
-from web.pages.templating import duration, pluralize
+from web.pages.templating import pluralize
 from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
-from web.server.memory_limits import compute_needed_mib, find_memory_limit_mib, find_memory_warning
 from web.server.tls import CertificateFilesError, open_certificate
-from web.services import git, now, services
+from web.services import now, services
 from web.settings.reader import Settings, SettingsError, list_ignored_variables
 
 _PERMISSIONS_OF_OTHERS = 0o077
@@ -83,11 +85,6 @@ _PROXY_TIMEOUT_SECONDS = 10.0
 #: Documentation address (RFC 5737) that no client has.
 FORGED_ADDRESS = "192.0.2.1"
 _HTTP_OK = 200
-_MIB, _GIB = 1024**2, 1024**3
-#: Free space in bytes below which writes soon fail, and below which there is a warning.
-_FAILURE_FREE_BYTES, _WARNING_FREE_BYTES = 256 * _MIB, 2048 * _MIB
-#: Number of free inodes below which writes soon fail, regardless of free space.
-_MIN_FREE_INODES = 1_000
 _PYTHON_REMEDY = (
     "Install an optimized Python (docs/deployment.md#choose-a-python), remove .venv and start "
     "again."
@@ -95,23 +92,7 @@ _PYTHON_REMEDY = (
 _DATABASE_NAMES = {"postgresql": "Postgres", "sqlite": "SQLite"}
 
 
-class CheckState(StrEnum):
-    """State of a check, from best to worst."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
-
-
-class CheckResult(NamedTuple):
-    """Result of a check, as a state and a sentence."""
-
-    state: CheckState
-    message: str
-
-
 #: Constructors of findings: no problem, a warning, and a failure.
-ok, warning, failed = (partial(CheckResult, state) for state in CheckState)
 
 
 class DoctorCheck(NamedTuple):
@@ -283,19 +264,18 @@ def check_worker(settings: Settings) -> Iterator[CheckResult]:
         return
     if silence > MAX_HOST_REPORT_AGE:
         yield failed(
-            f"No background worker has reported for {_format_duration(silence)}, so nobody is "
-            "paged."
+            f"No background worker has reported for {format_duration(silence)}, so nobody is paged."
         )
         return
     if silence > _MAX_REPORT_AGE:
         yield warning(
-            f"The background worker has not reported for {_format_duration(silence)}. It may hang."
+            f"The background worker has not reported for {format_duration(silence)}. It may hang."
         )
     else:
         yield ok("A background worker is running.")
     pruned_at = find_last_run(PRUNE_JOB, session=session)
     if pruned_at is not None and moment - pruned_at > _MAX_PRUNE_AGE:
-        yield warning(f"Expired data was last removed {_format_duration(moment - pruned_at)} ago.")
+        yield warning(f"Expired data was last removed {format_duration(moment - pruned_at)} ago.")
 
 
 def check_jobs(settings: Settings) -> Iterator[CheckResult]:
@@ -304,7 +284,7 @@ def check_jobs(settings: Settings) -> Iterator[CheckResult]:
     moment = now()
     for job in list_failed_jobs(session=db.session()):
         if moment - job.failed_at < FAILURE_DISPLAY_TIME:
-            ago = _format_duration(moment - job.failed_at)
+            ago = format_duration(moment - job.failed_at)
             yield warning(f"Job {job.name} failed {ago} ago ({job.reason}). See the worker's log.")
     yield ok("No job of the worker failed within the last hour.")
 
@@ -317,7 +297,7 @@ def check_waiting_pages(settings: Settings) -> Iterator[CheckResult]:
         waited = moment - each.oldest_at if each.oldest_at else timedelta(0)
         if waited > _MAX_PAGE_WAIT:
             yield warning(
-                f"Pages by {each.type.name} have been waiting for {_format_duration(waited)}."
+                f"Pages by {each.type.name} have been waiting for {format_duration(waited)}."
             )
         if each.failing:
             failing = pluralize(each.failing, "contact")
@@ -327,12 +307,12 @@ def check_waiting_pages(settings: Settings) -> Iterator[CheckResult]:
         yield warning(f"{pluralize(overdue, 'page')} should have been sent over a minute ago.")
     for follower, since in find_oldest_change_times(session=db.session()).items():
         if moment - since > _MAX_PAGE_WAIT:
-            lateness = _format_duration(moment - since)
+            lateness = format_duration(moment - since)
             effect = _FOLLOWER_CONSEQUENCES[follower]
             yield warning(f"Alert changes have been waiting for {lateness}, so {effect}.")
     due_at = find_oldest_due_step(session=db.session())
     if due_at is not None and moment - due_at > _MAX_PAGE_WAIT:
-        lateness = _format_duration(moment - due_at)
+        lateness = format_duration(moment - due_at)
         yield warning(f"Escalation steps have been due for {lateness}. The worker is late.")
     yield ok("No page has been waiting too long.")
 
@@ -356,7 +336,7 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
 def _check_waiting_mail(session: Session) -> Iterator[CheckResult]:
     state, moment = get_mail_queue_state(session=session), now()
     if state.oldest_at and moment - state.oldest_at > _MAX_MAIL_WAIT:
-        waited = _format_duration(moment - state.oldest_at)
+        waited = format_duration(moment - state.oldest_at)
         queued = pluralize(state.waiting, "email")
         yield warning(f"The queue has {queued}. The oldest has been waiting for {waited}.")
 
@@ -389,10 +369,6 @@ def check_separate_rate_limits(settings: Settings) -> Iterator[CheckResult]:
         )
     else:
         yield ok("Rate limits are counted on this host, and no other host reports.")
-
-
-def _format_duration(length: timedelta) -> str:
-    return duration(length.total_seconds())
 
 
 def check_proxy(settings: Settings) -> Iterator[CheckResult]:
@@ -511,97 +487,6 @@ def _measure_clock_lead(connection: Connection) -> int:
     connection.execute(text("SELECT 1"))
     leads = (measure_clock_lead_ms(connection, clock=services().clock) for _ in range(3))
     return min((each for each in leads if each is not None), key=abs)
-
-
-def check_memory(settings: Settings) -> Iterator[CheckResult]:
-    """Compare the memory of this host with the needs of its settings."""
-    said, limit = find_memory_warning(settings), find_memory_limit_mib()
-    if said:
-        yield warning(said)
-    else:
-        available = f"{limit} MiB" if limit else "an unknown amount"
-        yield ok(
-            f"The service needs {compute_needed_mib(settings)} MiB of memory, and has {available}."
-        )
-
-
-def check_disk(settings: Settings) -> Iterator[CheckResult]:
-    """Check for free space where the service writes."""
-    seen: set[int] = set()
-    for place in (settings.instance_path, settings.repositories_path):
-        there = _find_existing_parent(place)
-        device = there.stat().st_dev
-        if device not in seen:
-            seen.add(device)
-            yield _check_free_space(there)
-
-
-def _find_existing_parent(path: Path) -> Path:
-    return path if path.exists() else _find_existing_parent(path.parent)
-
-
-def _check_free_space(path: Path) -> CheckResult:
-    files = os.statvfs(path)
-    # Some file systems do not count files.
-    if files.f_files and files.f_favail < _MIN_FREE_INODES:
-        return failed(f"Only {files.f_favail} more files can be created on the disk of {path}.")
-    usage = shutil.disk_usage(path)
-    free, total = (f"{size / _GIB:.1f} GiB" for size in (usage.free, usage.total))
-    sentence = f"{free} of {total} is free at {path}."
-    if usage.free < _FAILURE_FREE_BYTES:
-        return failed(sentence)
-    return warning(sentence) if usage.free < _WARNING_FREE_BYTES else ok(sentence)
-
-
-def check_backups(settings: Settings) -> Iterator[CheckResult]:
-    """Check whether pg_dump is new enough for the server, which it needs for a backup."""
-    if settings.uses_sqlite:
-        yield ok("`gatebell backup` needs no other program for SQLite.")
-        return
-    with db.engine.connect() as connection:
-        server = int((connection.dialect.server_version_info or (0,))[0])
-    found = find_program_version("pg_dump")
-    with convert_database_errors():
-        is_shared = find_pooler(settings) is Pooler.OF_TRANSACTIONS
-    if is_shared:
-        yield warning("`gatebell backup` needs an address of Postgres itself, without the pooler.")
-    elif found is None:
-        yield warning("pg_dump is not in PATH. `gatebell backup` needs it in PATH or in --pg-dump.")
-    elif found < server:
-        yield warning(
-            f"pg_dump {found} is older than Postgres {server}. `gatebell backup` needs a newer one."
-        )
-    else:
-        yield ok(f"pg_dump {found} can back up Postgres {server}.")
-
-
-def check_last_backup(settings: Settings) -> Iterator[CheckResult]:
-    """Check that the last backup succeeded and is not too old."""
-    del settings
-    state, moment = get_backup_state(session=db.session()), now()
-    if state.has_failed and state.failed_at:
-        ago = _format_duration(moment - state.failed_at)
-        yield failed(f"The last backup failed {ago} ago: {state.reason}")
-    if state.succeeded_at is None:
-        yield warning("This database has never been backed up with `gatebell backup`.")
-    elif state.is_overdue(moment):
-        yield warning(
-            f"The last backup was made {_format_duration(moment - state.succeeded_at)} ago."
-        )
-    else:
-        size = (state.bytes or 0) / _MIB
-        ago = _format_duration(moment - state.succeeded_at)
-        yield ok(f"The last backup was made {ago} ago ({size:,.1f} MiB).")
-
-
-def check_git(settings: Settings) -> Iterator[CheckResult]:
-    """Check for a Git version that can serve repositories."""
-    del settings
-    problem = git().problem()
-    if problem:
-        yield warning(f"Git is {problem}, so this host cannot serve repositories.")
-    else:
-        yield ok("Git is installed.")
 
 
 _DOCTOR_CHECKS = (

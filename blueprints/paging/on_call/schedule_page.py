@@ -250,9 +250,8 @@ def render_schedule_page(
 ) -> ResponseReturnValue:
     """Render the page of a schedule."""
     session, moment, work = db.session(), now(), unit_of_work()
-    target = Target(TargetKind.SCHEDULE, schedule.id)
+    target, able = Target(TargetKind.SCHEDULE, schedule.id), set(list_eligible_names(holder))
     shifts = _list_shown_shifts(schedule, grid)
-    able = set(list_eligible_names(holder))
     users = {user.id: user for each in schedule.rotations for user in each.users}
     return render_template(
         "on_call/schedule.html",

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.change_feed import Backlog, Follower, find_backlog
@@ -14,6 +13,7 @@ from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.durations import format_waiting_time
 from domain.paging.escalations.first_look import choose_policies
+from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
 from domain.paging.escalations.policies import build_plan, find_target_names
 from domain.paging.escalations.routes import PolicyChoice, load_routing
 from domain.paging.escalations.snoozes import is_waiting_for_time
@@ -28,21 +28,16 @@ from domain.paging.escalations.steps import (
     format_target,
     join_words,
 )
-from domain.paging.escalations.types import PAGE_RETENTION, ContactOutcome, SentPage
-from domain.paging.notifications.contact_types.registry import get_contact_type
+from domain.paging.escalations.types import PAGE_RETENTION, SentPage
 from domain.paging.notifications.policy import PageReason
-from domain.paging.notifications.states import MessageState, PageState, get_message_state
 from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.owners import find_owner_group_paths
 from models import (
     Alert,
     AlertRoute,
-    Contact,
     Escalation,
     EscalationPage,
     EscalationPolicy,
-    Page,
-    PageMessage,
 )
 
 _STATE_SENTENCES = {
@@ -360,72 +355,6 @@ def list_sent_pages(
         )
         for row, fate in ((row, fates.get(row.page_key, UNKNOWN_PAGE_STATUS)) for row in rows)
     ]
-
-
-class PageStatus(NamedTuple):
-    """The state of a page, and its outcome at each contact."""
-
-    state: PageState | None
-    contacts: tuple[ContactOutcome, ...]
-
-
-#: Fate of pages whose records were deleted.
-UNKNOWN_PAGE_STATUS = PageStatus(None, ())
-
-
-def find_page_statuses(
-    keys: Collection[str | None], *, session: Session
-) -> Mapping[str | None, PageStatus]:
-    """Return the state of pages by key.
-
-    Pages whose records were deleted are left out.
-    """
-    pages = session.scalars(select(Page).where(Page.key.in_(keys))).all()
-    contacts = find_contact_outcomes({page.batch_id for page in pages}, session=session)
-    return {
-        page.key: PageStatus(_get_page_state(page), contacts.get(page.batch_id or 0, ()))
-        for page in pages
-    }
-
-
-def _get_page_state(page: Page) -> PageState:
-    if page.outcome is not None:
-        return PageState(page.outcome)
-    if page.withdrawn_at is not None:
-        return PageState.WITHDRAWN
-    return PageState.WAITING if page.batch_id is None else PageState.LEFT
-
-
-def find_contact_outcomes(
-    batches: Collection[int | None] | Select[int | None], *, session: Session
-) -> Mapping[int, tuple[ContactOutcome, ...]]:
-    """Return the outcomes of pages at each contact, by the batch in which they were sent."""
-    found: dict[int, tuple[ContactOutcome, ...]] = {}
-    for message, contact in session.execute(
-        select(PageMessage, Contact)
-        .join(Contact, Contact.id == PageMessage.contact_id)
-        .where(PageMessage.batch_id.in_(batches))
-        .order_by(PageMessage.id)
-    ):
-        outcome = ContactOutcome(
-            name=get_contact_type(contact.type).generic_name or contact.label,
-            state=get_message_state(message.outcome, message.cancelled_because),
-            at=message.ended_at,
-            failures=message.tries,
-            reason=_get_failure_reason(message),
-            follows_at=message.due_at if message.ended_at is None else None,
-        )
-        batch = message.batch_id or 0
-        found[batch] = (*found.get(batch, ()), outcome)
-    return found
-
-
-def _get_failure_reason(message: PageMessage) -> str | None:
-    """Return the reason why a message was not sent."""
-    if message.outcome == MessageState.SENT:
-        return None
-    is_cancelled = message.outcome == MessageState.WITHDRAWN
-    return (message.cancelled_because if is_cancelled else None) or message.last_error
 
 
 def _get_page_target(row: EscalationPage) -> Target | None:

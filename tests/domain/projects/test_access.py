@@ -14,16 +14,9 @@ from domain.core.database.paging import PageRequest
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import get_group, get_project
-from domain.projects.listing import (
-    GroupFilter,
-    ProjectFilter,
-    add_subgroups,
-    get_project_details,
-    list_groups_with_projects,
-    list_my_projects,
-    search_projects,
-)
+from domain.projects.listing import GroupFilter, ProjectFilter, add_subgroups, get_project_details
 from domain.projects.members import OPERATOR_VIEWER, add_member, change_role, remove_member
+from domain.projects.my_projects import list_groups_with_projects, list_my_projects, search_projects
 from domain.projects.paths import get_parent_path, list_ancestor_paths
 from domain.projects.people import get_person
 from domain.projects.views import GroupView, Viewer
