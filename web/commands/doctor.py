@@ -250,7 +250,9 @@ def check_python(settings: Settings) -> Iterator[Finding]:
     if is_optimized():
         yield ok(f"{said}.")
     else:
-        yield warning(f"{said}: computations take up to a sixth longer. {_OTHER_PYTHONS}")
+        yield warning(
+            f"{said}, so the service needs up to a sixth more processor time. {_OTHER_PYTHONS}"
+        )
 
 
 def check_worker(settings: Settings) -> Iterator[Finding]:
