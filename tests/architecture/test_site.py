@@ -38,4 +38,7 @@ def test_the_site_is_made_without_a_warning_and_in_the_order_of_the_index(tmp_pa
     assert linked == [topic.name for section in sections() for topic in section.topics]
     guide = (tmp_path / "site" / "guides" / "web-application.html").read_text(encoding="utf-8")
     assert '<span class="caption-text">app.py</span>' in guide
+    concepts = (tmp_path / "site" / "concepts.html").read_text(encoding="utf-8")
+    assert 'src="_images/concepts.svg"' in concepts
+    assert (tmp_path / "site" / "_images" / "concepts.svg").is_file()
     assert (tmp_path / "site" / "searchindex.js").stat().st_size > 100_000
