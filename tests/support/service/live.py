@@ -105,7 +105,7 @@ class LiveGatebell:
             **settings,
         }
         #: The web server alone, without what `make run` does around it, starts in half the time.
-        self.program = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
+        self.program: tuple[str, ...] = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
         #: Where the code lies that it runs, and what runs it; they and the environment may change
         #: between starts.
         self.code = ROOT
