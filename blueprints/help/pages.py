@@ -75,11 +75,11 @@ def document(name: str) -> ResponseReturnValue:
     )
 
 
-@help_pages.get("/images/<name>.png")
+@help_pages.get("/images/<name>.<any(png, svg):extension>")
 @open_to_anyone
-def image(name: str) -> ResponseReturnValue:
+def image(name: str, extension: str) -> ResponseReturnValue:
     """Return an image of a document."""
-    return send_from_directory(DOCS_FOLDER / "images", f"{name}.png")
+    return send_from_directory(DOCS_FOLDER / "images", f"{name}.{extension}")
 
 
 @help_pages.get("/errors")

@@ -38,4 +38,7 @@ def test_the_site_builds_without_warnings_in_the_order_of_the_index(tmp_path: Pa
     assert linked == [topic.name for section in load_sections() for topic in section.topics]
     guide = (tmp_path / "site" / "guides" / "web-application.html").read_text(encoding="utf-8")
     assert '<span class="caption-text">app.py</span>' in guide
+    concepts = (tmp_path / "site" / "concepts.html").read_text(encoding="utf-8")
+    assert 'src="_images/concepts.svg"' in concepts
+    assert (tmp_path / "site" / "_images" / "concepts.svg").is_file()
     assert (tmp_path / "site" / "searchindex.js").stat().st_size > 100_000

@@ -53,9 +53,9 @@ def test_a_good_python_behind_shims_and_old_ones_is_found(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("programs", "sentence"),
     [
-        ({"python3": WITHOUT_VENV}, "the package python3.12-venv brings what is missing"),
+        ({"python3": WITHOUT_VENV}, "missing package: apt-get install python3.12-venv"),
         ({"python3": TOO_OLD}, "needs Python 3.11 or newer, and python3 is older"),
-        ({}, "needs Python 3.11 or newer, and found none"),
+        ({}, "needs Python 3.11 or newer, and none was found"),
     ],
 )
 def test_a_missing_package_is_reported_in_a_sentence(
@@ -72,8 +72,8 @@ def test_an_optimized_python_is_preferred(tmp_path: Path) -> None:
     assert find_python(later, python3=OPTIMIZED, python3_12=PLAIN).stdout == "optimized\n"
     done = find_python(tmp_path / "first", later, python3=PLAIN, python3_13=PLAIN)
     assert (done.returncode, done.stdout) == (0, "optimized\n")
-    assert f"Using {later}/python3, which was built with optimization" in done.stderr
-    assert f"make PYTHON={tmp_path}/first/python3" in done.stderr
+    assert f"Using {later}/python3, because {tmp_path}/first/python3 was built" in done.stderr
+    assert f"make PYTHON={tmp_path}/first/python3 …" in done.stderr
 
 
 def test_a_named_or_single_python_is_used_without_optimization(tmp_path: Path) -> None:

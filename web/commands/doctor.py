@@ -246,7 +246,9 @@ def check_python(settings: Settings) -> Iterator[CheckResult]:
     if is_optimized():
         yield ok(f"{said}.")
     else:
-        yield warning(f"{said}: computations take up to a sixth longer. {_PYTHON_REMEDY}")
+        yield warning(
+            f"{said}, so the service needs up to a sixth more processor time. {_PYTHON_REMEDY}"
+        )
 
 
 def check_worker(settings: Settings) -> Iterator[CheckResult]:

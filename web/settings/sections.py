@@ -14,7 +14,7 @@ _SECTION_TITLES = {
     "instance_path": "Storage",
     "repositories_path": "Git",
     "secret_key": "Keys",
-    "web_concurrency": "Processes",
+    "profile": "Processes",
     "log_level": "Logs and metrics",
     "heartbeat_rate_limit": "Heartbeats",
     "session_lifetime_seconds": "Signing in",

@@ -67,6 +67,28 @@ def _is_page(answer: TestResponse) -> bool:
     return answer.mimetype == "text/html"
 
 
+@pytest.mark.one_database("sqlite")
+def test_a_drawing_is_served_and_described(client: FlaskClient) -> None:
+    page = client.get("/help/docs/concepts").text
+    shown = re.search(r'<img src="(/help/images/[^"]+\.svg)" alt="([^"]+)"', page)
+    assert shown
+    answer = client.get(shown[1])
+    assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
+    drawing = answer.text
+    answer.close()
+    assert "<title " in drawing
+    assert f">{shown[2]}</desc>" in drawing
+    assert "prefers-color-scheme: dark" in drawing
+    # Images load nothing from elsewhere.
+    assert re.findall(r"(?:href=\"|src=\"|url\()(?!#)", drawing) == []
+    width = re.search(r'<svg [^>]*width="(\d+)"', drawing)
+    assert width
+    # A reader sees text of at least 12 px at the natural width, and of 11 px on a phone.
+    smallest = min(float(size) for size in re.findall(r"font-size: ([\d.]+)px", drawing))
+    assert smallest >= 12
+    assert smallest * 358 / int(width[1]) >= 11
+
+
 @pytest.mark.long
 def test_a_guide_shows_only_values_of_the_readers_own_application(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell), name="Notes")

@@ -106,7 +106,7 @@ class LiveGatebell:
         }
         #: Program of the service; the web server without the wrapper of `make run` starts twice as
         #: fast.
-        self.program = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
+        self.program: tuple[str, ...] = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
         #: Folder of the code and Python interpreter; tests may change both and the environment
         #: between starts.
         self.code = ROOT
