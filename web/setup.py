@@ -69,7 +69,6 @@ def configure_flask(app: Flask, settings: Settings) -> None:
     )
     app.session_interface = _PageSessionInterface()
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.json.ensure_ascii = False  # type: ignore[attr-defined]
     # A missing template variable must be an error, not an empty text.
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.trim_blocks = True

@@ -39,7 +39,7 @@ _STEPS = (
 """,
     """
     for table in ("alerts", "users"):
-        fill(table, "of_tomorrow = id", where="of_tomorrow IS NULL")
+        update_in_batches(table, "of_tomorrow = id", where="of_tomorrow IS NULL")
 """,
 )
 _MIGRATION = '''"""What a later release may do."""
@@ -47,7 +47,7 @@ _MIGRATION = '''"""What a later release may do."""
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.beside_traffic import create_index, fill
+from migrations.beside_traffic import create_index, update_in_batches
 
 revision, down_revision = "{revision}", "{former}"
 branch_labels = depends_on = None

@@ -110,6 +110,7 @@ CASTLES = Castles()
 class RavenPost(DestinationWorker):
     name = "ravens"
     kind = CASTLES
+    subject = "castle"
     log = logging.getLogger("gatebell.ravens")
 
 
