@@ -44,8 +44,8 @@ MARKS = ("domain/access/checks.py", "web/access/", "web/api/operations.py")
 FORMATS = ("domain/alerts/formats/", "domain/alerts/integration_type.py")
 DECLARED_TYPES = {"EXTERNAL", "HTTP", "PROMETHEUS"}
 #: Decorators that mark a function as an action (`domain/access/actions.py`).
-MARKED = {"action", "question"}
-STATE_CHECKS = {"check_takes_changes", "check_feature"}
+MARKED = {"action", "read_action"}
+STATE_CHECKS = {"check_not_archived", "check_feature"}
 PERMISSION_CHECKS = {"check_allowed", "check_role", "get_project_for", "get_group_for"}
 MOST_MODULES = 25
 

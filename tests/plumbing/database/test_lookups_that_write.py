@@ -75,7 +75,7 @@ def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
         ProtocolRequest("POST", parameters, copy.headers),
     )
     may = ClientEndpoint._can_write_with_lookup if may_write else lambda *_: False  # noqa: SLF001
-    with patch.object(ClientEndpoint, "_may_write", may):
+    with patch.object(ClientEndpoint, "_can_write_with_lookup", may):
         if "grant_type" in copy.form:
             response = server.create_token_response(request)
         else:
@@ -216,7 +216,7 @@ def test_a_read_only_server_still_rejects_requests(app: Flask) -> None:
         db.session.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
         db.session.execute(_END_OTHERS)
         db.session.commit()
-        with patch.object(AuthorizationServer, "_record_refusal", lambda *_: None):
+        with patch.object(AuthorizationServer, "_record_rejection", lambda *_: None):
             assert shown(answer(copy, may_write=True))["error"] == "invalid_grant"
 
 

@@ -13,13 +13,13 @@ from tests.support.service.live import ROOT
 PROGRAM = """
 import sys
 from web.jobs import worker
-from web.standard_streams import say, unblock_standard_streams
+from web.standard_streams import print_line, unblock_standard_streams
 unblock_standard_streams()
-say("The first administrator is admin")
+print_line("The first administrator is admin")
 sys.modules.setdefault("alembic", sys)
 sys.executable = "/bin/true"
 sys.stderr.write("said\\n")
-worker._begin_anew_after_migrating()
+worker._restart_without_migrations()
 """
 
 

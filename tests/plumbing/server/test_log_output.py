@@ -33,7 +33,9 @@ from select import PIPE_BUF
 if "gevent" in sys.argv:
     from gevent import monkey
     monkey.patch_all()
-from web.standard_streams import describe_dropped_lines, dropped_lines, unblock_standard_streams
+from web.standard_streams import (
+    get_dropped_line_count, set_dropped_lines_description, unblock_standard_streams
+)
 if "another user" in sys.argv:
     os.setuid(65534)
 unblock_standard_streams()
@@ -286,7 +288,7 @@ os.read(int(sys.argv[1]), 1)
 for number in range(100):
     say("line", number)
 sys.stderr.drain(60)
-assert dropped_lines() == 100, dropped_lines()
+assert get_dropped_line_count() == 100, get_dropped_line_count()
 sys.stdout.write("never read\\n")
 """
     gone, tells = os.pipe()
@@ -301,7 +303,7 @@ sys.stdout.write("never read\\n")
 
 def test_the_number_of_lost_lines_is_logged_after_a_full_disk(tmp_path: Path) -> None:
     code = """
-describe_dropped_lines("missing {}".format)
+set_dropped_lines_description("missing {}".format)
 limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
 for number in range(20):

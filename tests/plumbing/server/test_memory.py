@@ -10,13 +10,13 @@ LARGE = 2**22
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from web.memory import keep_little_memory
+from web.memory import limit_allocator_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 if sys.argv[1:]:
-    keep_little_memory()
+    limit_allocator_memory()
 large = b"x" * {LARGE}
 del large  # glibc learns that such blocks come and go
 before = resident()
@@ -32,13 +32,13 @@ IN_THREADS = f"""
 import sys
 from pathlib import Path
 from threading import Barrier, Thread
-from web.memory import keep_little_memory
+from web.memory import limit_allocator_memory
 
 def reserved():
     return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
 
 if sys.argv[1:]:
-    keep_little_memory()
+    limit_allocator_memory()
 before, together = reserved(), Barrier({THREADS} + 1)
 
 def work():

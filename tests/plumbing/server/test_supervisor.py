@@ -80,16 +80,16 @@ def supervise(
     *programs: str, patience: float = 10, is_restarted: bool = False
 ) -> subprocess.Popen[str]:
     """Supervise programs; optionally restart the last one when it ends."""
-    made = [f"Program(command=[sys.executable, '-c', {each!r}])" for each in programs]
+    made = [f"SupervisedProgram(command=[sys.executable, '-c', {each!r}])" for each in programs]
     if is_restarted:
-        made[-1] = f"{made[-1][:-1]}, when_ended=WhenEnded.RESTART)"
+        made[-1] = f"{made[-1][:-1]}, when_ended=EndReaction.RESTART)"
     return begin(f"dict(zip('0123', [{', '.join(made)}]))", patience=patience)
 
 
 def begin(programs: str, *, patience: float = 10) -> subprocess.Popen[str]:
     """Start a supervisor in its own process; `programs` is Python code."""
     code = (
-        "import sys; from web.server.supervisor import Program, Supervisor, WhenEnded;"
+        "import sys; from web.server.supervisor import EndReaction, SupervisedProgram, Supervisor;"
         f" sys.exit(Supervisor({programs}, patience={patience}).run())"
     )
     return subprocess.Popen(
@@ -196,10 +196,10 @@ def prepared(first: str, sign: Path, *, watchdog_seconds: int = 50) -> subproces
     """Start a program, and another one that waits for it."""
     python = "sys.executable, '-c'"
     return begin(
-        f"{{'first': Program(command=[{python}, {SIGN!r}, 'later', '{sign}'],"
+        f"{{'first': SupervisedProgram(command=[{python}, {SIGN!r}, 'later', '{sign}'],"
         f" watchdog_seconds={watchdog_seconds},"
-        f" first_command=[{python}, {first!r}, 'first', '{sign}'], when_ended=WhenEnded.RESTART),"
-        f" 'second': Program(command=[{python}, {HELD!r}], waits_for='first')}}"
+        f" first_command=[{python}, {first!r}, 'first', '{sign}'], when_ended=EndReaction.RESTART),"
+        f" 'second': SupervisedProgram(command=[{python}, {HELD!r}], waits_for='first')}}"
     )
 
 
