@@ -38,7 +38,7 @@ HOT_PATHS = (
     "domain/oauth/registration.py",
     "domain/oauth/tokens.py",
 )
-#: Places where actions and the access marks of views check permissions and states.
+#: Places where actions and the access decorators of views check permissions and states.
 MARKS = ("domain/access/checks.py", "web/access/", "web/api/operations.py")
 #: Places where alert formats are declared.
 FORMATS = ("domain/alerts/formats/", "domain/alerts/integration_type.py")

@@ -8,8 +8,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Functions that only actions call (`domain/access/actions.py`), and functions that access marks of
-#: views also call.
+#: Functions that only actions call (`domain/access/actions.py`), and functions that access
+#: decorators of views also call.
 _OF_ACTIONS = frozenset(
     {
         "store_event",

@@ -204,7 +204,7 @@ class ResourceBlueprint(Blueprint):
 
         By default, the status is 201 for POST, 204 for DELETE, and 200 for other methods. The
         response is the result of the action, unless `returns` names another. Set `writes` for a GET
-        that stores data, such as an audit event. `around` holds decorators of the marked view,
+        that stores data, such as an audit event. `around` holds decorators of the resulting view,
         innermost first.
         """
         if status is None:
