@@ -60,6 +60,6 @@ def build_large_webhook(number: int) -> bytes:
 
 
 def format_json(value: object) -> str:
-    """Write JSON without escaping the placeholder HOLE."""
+    """Write JSON without escaping VALUE_PLACEHOLDER."""
     # The placeholder must not be escaped.
     return json.dumps(value).replace(json.dumps(VALUE_PLACEHOLDER)[1:-1], VALUE_PLACEHOLDER)

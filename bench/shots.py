@@ -7,7 +7,7 @@ from enum import StrEnum
 
 #: Placeholder in a request for a value that differs between requests.
 VALUE_PLACEHOLDER = "\x00"
-#: Placeholder value that defines the number of digits in Mode.COUNT.
+#: Placeholder value that defines the number of digits in ValueMode.COUNT.
 COUNT_PLACEHOLDER = "0" * 17
 #: Number of chains, far above the number of connections: a chain waits while its newest token is in
 #: transit.

@@ -54,7 +54,7 @@ def create_fresh_environment(folder: str) -> dict[str, str]:
 def prepare_demo(settings: Settings, *, say: Callable[[str], None]) -> DemoState:
     """Fill the database unless it has already been filled.
 
-    Raise NotEmptyError if the database contains other data.
+    Raise DatabaseNotEmptyError if the database contains other data.
     """
     known = DemoState.read(settings)
     if known is not None:

@@ -63,7 +63,7 @@ class UnknownTokenError(InvalidRegistryCredentialsError):
 def find_basic_password() -> str | None:
     """Return the password of Basic authentication, or None without an Authorization header.
 
-    Raise RegistryCredentialsError for any other scheme and for an invalid header.
+    Raise InvalidRegistryCredentialsError for any other scheme and for an invalid header.
     """
     if "Authorization" not in request.headers:
         return None
@@ -76,8 +76,8 @@ def find_basic_password() -> str | None:
 def get_registry_user(token: str | None) -> RegistryUser:
     """Return the user of an access token, or an anonymous user if there is no token.
 
-    Raise RegistryCredentialsError if the registry does not accept the token, and ForbiddenError if
-    the token has no scope of the registry.
+    Raise InvalidRegistryCredentialsError if the registry does not accept the token, and
+    ForbiddenError if the token has no scope of the registry.
     """
     if token is None:
         return RegistryUser(name="")
@@ -138,7 +138,7 @@ def _list_notification_secrets() -> tuple[str, ...]:
 
 
 def check_notification_secret() -> None:
-    """Raise NotificationSecretError unless the Authorization header contains an accepted secret.
+    """Raise MissingNotificationSecretError unless the Authorization header has an accepted secret.
 
     `Bearer` before the secret is optional, since the registry sends the header as it is configured.
     """

@@ -54,7 +54,7 @@ class RecordingClient:
     ) -> requests.Response:
         """Return a response with one of the given statuses.
 
-        Raise WrongAnswerError for other responses and failed requests.
+        Raise WrongResponseError for other responses and failed requests.
         """
         began = monotonic()
         try:

@@ -69,7 +69,7 @@ _EXIT_TIMEOUT_SECONDS = 10.0
 def is_compressed(environ: dict[str, Any]) -> bool:
     """Return whether a body is compressed with gzip.
 
-    Raise GitEncodingError for other content codings.
+    Raise UnsupportedGitEncodingError for other content codings.
     """
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
     if encoding not in _GZIP_ENCODINGS | _IDENTITY_ENCODINGS:
@@ -81,7 +81,7 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
     """Return the pieces of a body, which may be read after the view has returned.
 
     `seconds` is the timeout for each piece. `limit` is the maximum size of the decompressed body in
-    bytes. The iterator raises GitBodyError, GitBodyTooLargeError, and the errors of a lost
+    bytes. The iterator raises InvalidGitBodyError, GitBodyTooLargeError, and the errors of a lost
     connection.
     """
     body = environ["wsgi.input"]
@@ -94,7 +94,8 @@ def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iter
 def read_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
     """Read a whole body, or its first `most` bytes, and return an iterator over all its pieces.
 
-    Raise GitBodyError if the body is incomplete, or the error of a body that does not arrive.
+    Raise InvalidGitBodyError if the body is incomplete, or the error of a body that does not
+    arrive.
     """
     begun: list[bytes] = []
     try:
@@ -189,8 +190,8 @@ class GitTransfer:
         """Pass the body to the child until it ends or the child has written a lot of output.
 
         This happens before the response starts, so that an invalid body gets an error message.
-        Raise GitBodyError, GitBodyTooLargeError, GitFailedError, or the error of a body that does
-        not arrive.
+        Raise InvalidGitBodyError, GitBodyTooLargeError, GitFailedError, or the error of a body that
+        does not arrive.
         """
         try:
             self._feed()
@@ -378,7 +379,7 @@ def _is_body_read_first(wanted: GitAccess) -> bool:
     """Return whether the body is read before the response starts, so that it can be rejected.
 
     This applies to lists of object names. It applies to packs only if they are compressed again,
-    which Git never does. Raise GitEncodingError for unsupported content codings.
+    which Git never does. Raise UnsupportedGitEncodingError for unsupported content codings.
     """
     return is_compressed(request.environ) or wanted.service is GitService.UPLOAD_PACK
 

@@ -1,7 +1,7 @@
 """Actions: the operations of the domain that pages, the API and commands call.
 
     @action("silences.create")
-    def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence:
+    def create_silence(work: UnitOfWork, project: ProjectView, new: NewSilence) -> Silence:
 
 Each action has a row in the permission table (`domain/access/permissions.py`). A call first checks
 the permission of the actor and the state of the project. The action's own code then validates,

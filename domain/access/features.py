@@ -13,7 +13,7 @@ class AccessLevel(StrEnum):
 
 
 class Feature(StrEnum):
-    """A feature of a project; the API field is the value followed by `_build_access_level`."""
+    """A feature of a project; the API field is the value followed by `_access_level`."""
 
     RELEASES = "releases"
     #: Environments and deployments.

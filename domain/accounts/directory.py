@@ -54,7 +54,7 @@ _MAX_SEARCH_WORDS = 10
 class AccountFilter:
     """The filter of an account list."""
 
-    #: Group of accounts: a key of GROUPS.
+    #: Group of accounts: a key of ACCOUNT_GROUPS.
     group: str = "people"
     #: Search words. Each has to be in the user name, the name or the email address.
     search: str = ""

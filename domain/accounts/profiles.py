@@ -76,7 +76,7 @@ def draw_avatar(letter: str, hue: int) -> str:
 
 
 class ProfileRow(NamedTuple):
-    """A user with the columns of `PROFILE`."""
+    """A user with the columns of `PROFILE_COLUMNS`."""
 
     user_id: int
     username: str
@@ -135,7 +135,7 @@ def _format_optional_time(moment: datetime | None) -> str | None:
 
 
 def build_profile(row: Row) -> Profile:
-    """Return the profile in a row that starts with the columns of PROFILE."""
+    """Return the profile in a row that starts with PROFILE_COLUMNS."""
     found = ProfileRow._make(row[: len(PROFILE_COLUMNS)])
     return Profile(
         id=found.user_id,

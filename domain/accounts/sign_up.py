@@ -38,7 +38,7 @@ SIGN_UP_OFF, SIGN_UP_BY_DOMAIN, SIGN_UP_WITH_APPROVAL, SIGN_UP_OPEN = (
 class SignUpPolicy:
     """The policy that determines who may create an account."""
 
-    #: Mode of the policy: OFF, DOMAINS, APPROVAL or OPEN.
+    #: Mode of the policy: SIGN_UP_OFF, SIGN_UP_BY_DOMAIN, SIGN_UP_WITH_APPROVAL or SIGN_UP_OPEN.
     mode: str
     #: Allowed domains of email addresses. Empty if all are allowed.
     domains: frozenset[str] = frozenset()

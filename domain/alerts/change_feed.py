@@ -35,7 +35,8 @@ from domain.core.types.base import Resource
 from domain.projects.policy_scope import ESCALATIONS_FOLLOWER
 from models import AlertChange, AlertFollower
 
-#: Pause after the first failure. It doubles with each further failure, up to LONGEST_PAUSE.
+#: Pause after the first failure. It doubles with each further failure, up to
+#: MAX_CHANGE_RETRY_DELAY.
 _FIRST_RETRY_DELAY = timedelta(seconds=2)
 MAX_CHANGE_RETRY_DELAY = timedelta(minutes=5)
 _MAX_ERROR_LENGTH = 500

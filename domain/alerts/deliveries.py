@@ -319,7 +319,7 @@ def _build_misdirected_condition() -> ColumnElement[bool]:
 def find_delivery_warnings(integration_id: int, *, session: Session) -> DeliveryWarnings:
     """Return the problems of recent deliveries.
 
-    Only the last RECENT deliveries are read, so the cost does not grow with the log.
+    Only the last MAX_RECENT_DELIVERIES deliveries are read, so the cost does not grow with the log.
     """
     recent = (
         select(

@@ -53,7 +53,7 @@ class UnacceptableKeyError(InvalidError):
 def check_key(key: Key) -> None:
     """Check that a key has the strength and size that this module requires.
 
-    Raise RefusedKeyError if not.
+    Raise UnacceptableKeyError if not.
     """
     if isinstance(key, rsa.RSAPublicKey):
         check_rsa(key.key_size, key.public_numbers().e)
@@ -69,7 +69,7 @@ def check_key(key: Key) -> None:
 def check_rsa(bits: int, exponent: int) -> None:
     """Check that an RSA key is neither too weak nor too large.
 
-    Raise RefusedKeyError if it is.
+    Raise UnacceptableKeyError if it is.
     """
     _check_modulus("RSA", bits)
     if exponent < _MIN_EXPONENT or exponent % 2 == 0 or exponent >> _MAX_EXPONENT_BITS:
@@ -101,7 +101,7 @@ def check_jwk(jwk: Mapping[str, object]) -> None:
     """Check that an asymmetric key is neither weak, huge nor unknown (RFC 7517).
 
     Only the members are read, so that a key can be rejected before a library computes with it.
-    Raise RefusedKeyError for such a key.
+    Raise UnacceptableKeyError for such a key.
     """
     kind = jwk.get("kty")
     if kind == "RSA":
@@ -145,7 +145,7 @@ def load_private_key(pem: bytes) -> PrivateKeyTypes:
     """Return the checked private key of a PEM text.
 
     The primes of an RSA key are tested only after its size is checked, since testing 16,384 bits
-    takes seconds. Raise RefusedKeyError if the key is not accepted.
+    takes seconds. Raise UnacceptableKeyError if the key is not accepted.
     """
     try:
         unchecked = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)

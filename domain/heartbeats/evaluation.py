@@ -75,7 +75,7 @@ def _build_fingerprint_text(heartbeat_id: int) -> str:
 
 
 class DueHeartbeat(NamedTuple):
-    """A heartbeat, as selected by `ONE`."""
+    """A heartbeat, as selected by `DUE_HEARTBEAT_QUERY`."""
 
     id: int
     project_id: int
@@ -204,7 +204,7 @@ def evaluate_heartbeat(
 def evaluate_heartbeat_if_unlocked(
     heartbeat_id: int, *, connection: StatementConnection, now: datetime
 ) -> HeartbeatDecision | None:
-    """Evaluate a heartbeat like `settle`, but also return None if another process has locked it."""
+    """Evaluate a heartbeat like `evaluate_heartbeat`, but also return None if it is locked."""
     return connection.transact(
         lambda: _evaluate_locked(
             _UNLOCKED_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now

@@ -267,7 +267,7 @@ _RECORD_PARAMETERS = frozenset({*_RECORD_ONLY_PARAMETERS, "rid", "exit_status"})
 
 @cache
 def _list_parameters(kind: PingKind) -> frozenset[str]:
-    """Return the names of the parameters of a statement in `NOTING`."""
+    """Return the names of the parameters of a statement in `RECORD_STATEMENTS`."""
     return frozenset(RECORD_STATEMENTS[kind].compile().params) & _RECORD_PARAMETERS
 
 

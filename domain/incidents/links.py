@@ -34,7 +34,7 @@ def lock_alerts_to_link(
     """Return alerts sorted by ID, locked until the end of the transaction.
 
     With the lock, no later change of these alerts is missed. Raise NotFoundError for an unknown
-    number, and InvalidError for more than MOST_AT_ONCE numbers.
+    number, and InvalidError for more than MAX_ALERTS_PER_LINK numbers.
     """
     if len(set(iids)) > MAX_ALERTS_PER_LINK:
         message = f"At most {MAX_ALERTS_PER_LINK} alerts can be linked in one request."

@@ -75,14 +75,14 @@ class IncidentFilter:
     statuses: tuple[str, ...] = STATUSES
     search: str = ""
     severity: Severity | None = None
-    #: User name of the assignee, or NOBODY.
+    #: User name of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     #: Number of an alert that is linked to the incident.
     alert: int | None = None
-    #: Incidents that match `search`. It is set by `looked_up`.
+    #: Incidents that match `search`. It is set by `resolve_incident_filter`.
     matches: SearchResult | None = None
     #: IDs of the incidents of the assignee or alert, unless there are too many. It is set by
-    #: `looked_up`.
+    #: `resolve_incident_filter`.
     ids: tuple[int, ...] | None = None
 
     @property

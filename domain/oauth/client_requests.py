@@ -80,7 +80,7 @@ class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     #: Lookup of the credential together with its client. None if the `lookup` method chooses it, or
     #: if requests have no credential.
     LOOKUP: CredentialLookup[CredentialT] | None = None
-    #: True if requests without a client are allowed when `takes_no_client` returns True.
+    #: True if requests without a client are allowed when `is_client_optional` returns True.
     MAY_LACK_CLIENT: ClassVar[bool] = False
     #: Path that DPoP proofs must be made for; None if proofs are not used.
     PROOF_PATH: ClassVar[str | None] = None

@@ -224,7 +224,7 @@ def build_store_statement(
 def open_device_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
     """Return the request with a user code, and reserve it for this user (section 5.1).
 
-    Raise UnknownUserCodeError or OpenedElsewhereError, or TooManyAttemptsError after too many
+    Raise UnknownUserCodeError or OpenedByOtherUserError, or TooManyAttemptsError after too many
     guesses. The caller must not roll back the transaction on these errors, since guesses count.
     """
     code = parse_user_code(typed)
@@ -276,8 +276,8 @@ def decide_device_request(
 ) -> str:
     """Store the decision, and return the application's name; idempotent.
 
-    An approval grants only scopes that the page showed. Raise DecidedError if the request is no
-    longer open, or if another user has opened it.
+    An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
+    no longer open, or if another user has opened it.
     """
     digests = context.keyring.digests(parse_user_code(asked.user_code) or "")
     is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)

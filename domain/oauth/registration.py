@@ -1,6 +1,6 @@
 """Dynamic client registration (RFC 7591) and client configuration management (RFC 7592).
 
-Each supported metadata member (RFC 7591 section 2) has an entry in `_READERS`, which validates it.
+Each supported metadata member (RFC 7591 section 2) has an entry in `_PARSERS`, which validates it.
 Other members are ignored, as RFC 7591 requires. Registered URLs are stored and displayed, but never
 fetched by this server.
 """
@@ -302,7 +302,7 @@ def get_registration(
 ) -> PresentedRegistration:
     """Return the registration that a registration access token belongs to (RFC 7592 section 2).
 
-    Raise BearerRefusedError if the token is invalid or the client was deleted.
+    Raise InvalidTokenError if the token is invalid or the client was deleted.
     """
     if token is None:
         raise InvalidTokenError(TokenRejection.MISSING)

@@ -46,7 +46,7 @@ def _find_path(table: type[Group | Project], reference: str, *, session: Session
 def list_ancestor_paths(path: str) -> tuple[str, ...]:
     """Return the paths of all groups above a full path, outermost first.
 
-    `ancestors("acme/shops/eu")` is `("acme", "acme/shops")`.
+    `list_ancestor_paths("acme/shops/eu")` is `("acme", "acme/shops")`.
     """
     parts = path.split("/")
     return tuple("/".join(parts[:length]) for length in range(1, len(parts)))

@@ -44,7 +44,7 @@ def _build_membership_conditions(viewer: Viewer, least: Role) -> list[ColumnElem
 def select_groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
     """Select the ids of groups in which the viewer has a role, direct or inherited.
 
-    As in `subtree`, deleted groups may be among them.
+    As in `select_subtree`, deleted groups may be among them.
     """
     direct = select(Member.group_id).where(
         Member.group_id.is_not(None), *_build_membership_conditions(viewer, least)

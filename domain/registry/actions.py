@@ -105,7 +105,7 @@ def delete_tag(
     """Delete a tag of a registry repository.
 
     The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
-    does not exist. Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
+    does not exist. Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
     After an error, the tag is still listed.
     """
     session, policy = work.session, work.policy(RegistryPolicy)

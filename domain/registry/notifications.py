@@ -104,7 +104,7 @@ class Envelope:
 def parse_envelope(content: bytes) -> Envelope:
     """Return the events in a body.
 
-    Raise EnvelopeError if it is not an envelope or contains too many events.
+    Raise InvalidEnvelopeError if it is not an envelope or contains too many events.
     """
     try:
         body = orjson.loads(content)

@@ -160,7 +160,7 @@ def remove_tag_in_registry(
 ) -> None:
     """Remove a tag in the registry, if it exists.
 
-    Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
+    Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
     """
     tag = removal.tag
     present = client.find_digest(repository.path, tag.name)

@@ -45,8 +45,8 @@ class InvalidReleaseDatesError(ValueError):
 def parse_release_dates(text: str) -> Mapping[Release, date]:
     """Return the dates by release, in ascending order, from a text such as `17.0=2024-05-16, …`.
 
-    Entries are separated by spaces, line breaks, commas or semicolons. Raise ReleaseDatesError if
-    the text is malformed.
+    Entries are separated by spaces, line breaks, commas or semicolons. Raise
+    InvalidReleaseDatesError if the text is malformed.
     """
     found: dict[Release, date] = {}
     for part in filter(None, _SEPARATOR_PATTERN.split(_EQUALS_PATTERN.sub("=", text))):

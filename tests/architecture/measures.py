@@ -38,14 +38,14 @@ HOT_PATHS = (
     "domain/oauth/registration.py",
     "domain/oauth/tokens.py",
 )
-#: Places where actions and the access marks of views check permissions and states.
+#: Places where actions and the access decorators of views check permissions and states.
 MARKS = ("domain/access/checks.py", "web/access/", "web/api/operations.py")
 #: Places where alert formats are declared.
 FORMATS = ("domain/alerts/formats/", "domain/alerts/integration_type.py")
 DECLARED_TYPES = {"EXTERNAL", "HTTP", "PROMETHEUS"}
 #: Decorators that mark a function as an action (`domain/access/actions.py`).
-MARKED = {"action", "question"}
-STATE_CHECKS = {"check_takes_changes", "check_feature"}
+MARKED = {"action", "read_action"}
+STATE_CHECKS = {"check_not_archived", "check_feature"}
 PERMISSION_CHECKS = {"check_allowed", "check_role", "get_project_for", "get_group_for"}
 MOST_MODULES = 25
 

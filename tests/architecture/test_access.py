@@ -1,4 +1,4 @@
-"""Every view has an access mark, and the list of addresses repeats it."""
+"""Every view has an access decorator, and the list of addresses repeats it."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def readable() -> str:
 @pytest.mark.parametrize(
     ("kind", "view", "missing"),
     [
-        (PageBlueprint, unmarked, "odd.view has no access mark"),
+        (PageBlueprint, unmarked, "odd.view has no access decorator"),
         (Blueprint, marked, "odd.view belongs to neither kind of blueprint"),
         (PageBlueprint, readable, "odd.view has a CORS policy, but its URL has variables"),
     ],
@@ -74,5 +74,5 @@ def test_a_view_cannot_have_two_access_marks() -> None:
     def view() -> str:
         return "hello"
 
-    with pytest.raises(TypeError, match="view has two marks"):
+    with pytest.raises(TypeError, match="view has two access decorators"):
         open_to_anyone(view)

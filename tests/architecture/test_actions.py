@@ -8,10 +8,16 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Functions that only actions call (`domain/access/actions.py`), and functions that access marks of
-#: views also call.
+#: Functions that only actions call (`domain/access/actions.py`), and functions that access
+#: decorators of views also call.
 _OF_ACTIONS = frozenset(
-    {"store_event", "stream_event", "prepare_event", "check_takes_changes", "check_feature"}
+    {
+        "store_event",
+        "queue_streamed_event",
+        "prepare_event_storage",
+        "check_not_archived",
+        "check_feature",
+    }
 )
 #: Shared parts of the interfaces, and Git transfers, which have their own checks.
 _SHARED = frozenset(

@@ -38,4 +38,4 @@ def test_reading_users_projects_groups_and_members_has_a_rate_limit(app: Flask) 
         and mark.arguments.name not in _NOT_COMMON
         and mark.arguments.limit is None
     ]
-    assert without == [], "state `limit=` in the mark (web/access/api_limits.py)"
+    assert without == [], "state `limit=` in the decorator (web/access/api_limits.py)"

@@ -68,7 +68,7 @@ def test_a_list_without_page_numbers_can_be_read_with_a_cursor(
         assert (
             app.test_client().post(path, json={"title": title}, headers=headers).status_code == 200
         )
-    for limit in ("_MOST_LISTED", "_PER_PAGE"):
+    for limit in ("_MAX_LISTED", "_PAGE_SIZE"):
         monkeypatch.setattr(generated, limit, 2)
     newest = operate(app, "deliveries", "list", shop, str(endpoint["id"]))
     oldest = operate(

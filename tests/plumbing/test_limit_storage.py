@@ -98,7 +98,7 @@ def test_forked_processes_share_a_counter() -> None:
     # The processes start together and run long enough to overlap. The lock timeout is long because
     # a busy machine can pause a process during a count.
     script = """
-limit_storage._LOCK_SECONDS = 30.0
+limit_storage._LOCK_TIMEOUT_SECONDS = 30.0
 ready, go = os.pipe()
 for _ in range(4):
     if os.fork() == 0:

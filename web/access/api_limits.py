@@ -1,9 +1,9 @@
 """Rate limits of common endpoints for users, projects and groups, each with its own setting.
 
 An operation of the API declares its family in its decorator: `@operation(…,
-limit=Family.PROJECTS)`. It is counted once its caller is known: by user, or by IP address without a
-token. The limit of all API requests (API_RATE_LIMIT) applies in addition. The headers report
-whichever limit is closer to being exceeded.
+limit=RateLimitFamily.PROJECTS)`. It is counted once its caller is known: by user, or by IP address
+without a token. The limit of all API requests (API_RATE_LIMIT) applies in addition. The headers
+report whichever limit is closer to being exceeded.
 """
 
 from collections.abc import Callable, Mapping

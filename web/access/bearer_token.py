@@ -15,7 +15,7 @@ from web.services import services, settings
 
 
 def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
-    """Raise KeyNotProvedError for a missing, invalid or unexpected proof of the token's key.
+    """Raise MissingKeyProofError for a missing, invalid or unexpected proof of the token's key.
 
     A proof is required if the token is bound to a key, and not allowed otherwise.
     """

@@ -173,8 +173,8 @@ administrator_required = AccessDecorator(
     access="an administrator, for changes freshly signed in",
     guard=_build_administrator_guard("POST"),
 )
-#: Decorator like `administrator` that requires a recent sign-in for reading as well. It protects
-#: data that is exported.
+#: Decorator like `administrator_required` that requires a recent sign-in for reading as well. It
+#: protects data that is exported.
 recent_administrator_required = AccessDecorator(
     access="an administrator, freshly signed in",
     guard=_build_administrator_guard("POST", "GET", "HEAD"),
@@ -201,8 +201,8 @@ def _require_sign_in_for_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
     return _require_sign_in(guarded)
 
 
-#: Decorator like `signed_in`, but a POST of an administrator requires a recent sign-in. The view
-#: creates a token that may have an administrator's rights.
+#: Decorator like `sign_in_required`, but a POST of an administrator requires a recent sign-in. The
+#: view creates a token that may have an administrator's rights.
 sign_in_required_for_tokens = AccessDecorator(
     access="a signed-in user, an administrator freshly", guard=_require_sign_in_for_tokens
 )
@@ -215,8 +215,8 @@ def _require_recent_sign_in(view: Callable[..., Any]) -> Callable[..., Any]:
     return _require_sign_in(guarded)
 
 
-#: Decorator like `signed_in` that requires a recent sign-in of every user. The view changes the
-#: credentials of the account.
+#: Decorator like `sign_in_required` that requires a recent sign-in of every user. The view changes
+#: the credentials of the account.
 recent_sign_in_required = AccessDecorator(
     access="a signed-in user, freshly", guard=_require_recent_sign_in
 )

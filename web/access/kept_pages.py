@@ -37,7 +37,7 @@ class AddressTooLongError(DomainError):
 def shorten_address(path: str) -> str:
     """Return an address that leads to `path` and fits into another URL.
 
-    Raise LongAddressError if the path is too long to be stored. Raise TooManyAttemptsError if a
+    Raise AddressTooLongError if the path is too long to be stored. Raise TooManyAttemptsError if a
     network stores too many addresses.
     """
     if len(path) <= _MAX_NESTED_LENGTH:

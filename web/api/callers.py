@@ -26,9 +26,9 @@ _READ_METHODS = frozenset({"GET", "HEAD"})
 
 
 def find_acting_bearer(bearer: Bearer | None, named: Sequence[Any]) -> Bearer | None:
-    """Return the bearer as `acting` does, or None for an anonymous request.
+    """Return the bearer as `get_acting_bearer` does, or None for an anonymous request.
 
-    Raise BearerRefusedError for a request that names a user without a token.
+    Raise InvalidTokenError for a request that names a user without a token.
     """
     if bearer is not None:
         return get_acting_bearer(bearer, named)

@@ -1,13 +1,13 @@
 """Decorators and routes for operations of the API.
 
-    silences.bind_usual(actions, "/<int:silence_id>")
+    silences.bind_usual_actions(actions, "/<int:silence_id>")
 
 An action of the domain (`domain/access/actions.py`) declares its permission, parameters and result.
 A view without an action declares them in its decorator:
 
     @files.get("/projects/<path:reference>/files")
     @operation("files.index", query=FileQuery, returns=File)
-    def index(project: ProjectView, query: FileQuery) -> Found[File]:
+    def index(project: ProjectView, query: FileQuery) -> ListPage[File]:
 
 The decorator checks the token, the scope and the role according to the table of permissions
 (`domain/access/permissions.py`). It parses the parameters by their schema and serializes the
@@ -126,7 +126,7 @@ class Operation(AccessDecorator):
 
     # The guard turns the result of the view into a response.
     def __call__(self, view: Callable[..., Any]) -> Callable[..., Response]:  # type: ignore[override]
-        """Decorate a view, which returns a resource, `Found`, None or a response."""
+        """Decorate a view, which returns a resource, `ListPage`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
 
     def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
@@ -147,7 +147,7 @@ def operation(
     """Return the decorator of the operation with this name in the table of permissions.
 
     `returns` may be a union, for example if administrators see more than other users. A `query`
-    with page numbers or cursors makes the operation a list, whose view returns `Found`.
+    with page numbers or cursors makes the operation a list, whose view returns `ListPage`.
     """
     arguments = OperationSpec(
         name=name,
@@ -167,8 +167,9 @@ def operation(
 class ResourceBlueprint(Blueprint):
     """URLs of a kind of resource, bound to actions of the domain.
 
-        silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
-        silences.bind_usual(actions, "/<int:silence_id>")
+        prefix = "/projects/<path:reference>/silences"
+        silences = ResourceBlueprint("silences", __name__, url_prefix=prefix)
+        silences.bind_usual_actions(actions, "/<int:silence_id>")
         silences.bind("GET", "/preview", actions.preview_silence)
 
     An action for both projects and groups takes either as `holder`. Its URLs start with
@@ -203,7 +204,7 @@ class ResourceBlueprint(Blueprint):
 
         By default, the status is 201 for POST, 204 for DELETE, and 200 for other methods. The
         response is the result of the action, unless `returns` names another. Set `writes` for a GET
-        that stores data, such as an audit event. `around` holds decorators of the marked view,
+        that stores data, such as an audit event. `around` holds decorators of the resulting view,
         innermost first.
         """
         if status is None:

@@ -109,19 +109,19 @@ class AccessDecorator:
         return replace(self, refinement={**self.refinement, **refinement})
 
     def __call__(self, view: View) -> View:
-        """Mark a view and wrap it in the guard.
+        """Store this decorator on a view, and wrap the view in the guard.
 
-        Raise TypeError if the view has a mark already.
+        Raise TypeError if the view has an access decorator already.
         """
         if find_access_decorator(view) is not None:
-            raise TypeError(f"{view.__name__} has two marks")
+            raise TypeError(f"{view.__name__} has two access decorators")
         marked: Any = wraps(view)(self.guard(view)) if self.guard else view
         marked.gatebell_mark = self
         return cast("View", marked)
 
 
 def find_access_decorator(view: Callable[..., Any]) -> AccessDecorator | None:
-    """Return the mark of a view, or None."""
+    """Return the access decorator of a view, or None."""
     return getattr(view, "gatebell_mark", None)
 
 
@@ -221,7 +221,7 @@ def collect_endpoints(app: Flask) -> None:
 def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
     mark = find_access_decorator(view)
     if mark is None:
-        message = f"{name} has no access mark. Add a decorator of web/access/decorators.py"
+        message = f"{name} has no access decorator. Add one of web/access/decorators.py"
         raise TypeError(message)
     # Nested blueprints are of the same kind as the outer one.
     blueprint = app.blueprints.get(name.partition(".")[0])

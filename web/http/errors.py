@@ -1,7 +1,7 @@
 """Renders all errors as responses.
 
-The view's blueprint and decorator determine the format (`web/http/endpoints.py`), and `STATUSES`
-the status.
+The view's blueprint and decorator determine the format (`web/http/endpoints.py`), and
+`ERROR_STATUSES` the status.
 """
 
 import logging

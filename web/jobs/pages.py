@@ -72,7 +72,8 @@ _log = logging.getLogger("gatebell.pages")
 _RECORD_RETRY_SECONDS = 0.2
 #: Duration in seconds from which a service counts as slow.
 _SLOW_SERVICE_SECONDS = 5.0
-#: Number of due contacts that are read. It exceeds `MOST_AT_ONCE`, since some lanes are full.
+#: Number of due contacts that are read. It exceeds `MAX_MESSAGES_IN_PROGRESS`, since some lanes are
+#: full.
 _MAX_DUE_CONTACTS_READ = 4 * MAX_MESSAGES_IN_PROGRESS
 
 

@@ -1,7 +1,7 @@
 """Background worker that runs all jobs outside of requests.
 
 Run `python -m web.jobs.worker`. Several workers may run at the same time. With `--prepare` it
-prepares the database first, and exits with WRONG_SETTING if that fails.
+prepares the database first, and exits with WRONG_SETTING_STATUS if that fails.
 """
 
 import gc

@@ -14,7 +14,7 @@ from domain.delivery.outgoing.errors import AddressBlockedError, HostNotFoundErr
 def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Sequence[Address]:
     """Resolve a host name once and return the permitted addresses in the resolver's order.
 
-    Raise NameNotFoundError, or AddressRefusedError if no address is permitted.
+    Raise HostNotFoundError, or AddressBlockedError if no address is permitted.
     """
     found = _resolve(host, port)
     allowed = [each for each in found if policy.refusal(each) is None]

@@ -67,8 +67,8 @@ def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
 
     A name that is unknown here is left to the proxy, since only the proxy may know names of the
-    Internet. Raise AddressRefusedError if all addresses of the host are excluded. Raise
-    NameNotFoundError for a name of private networks, which the proxy could find in its own network.
+    Internet. Raise AddressBlockedError if all addresses of the host are excluded. Raise
+    HostNotFoundError for a name of private networks, which the proxy could find in its own network.
     """
     try:
         addresses = resolve_allowed_addresses(url.host, url.port, policy)

@@ -43,7 +43,7 @@ class UnknownReleaseError(DomainError):
 def get_requested_release() -> Release:
     """Return the release that applies to this request.
 
-    Raise NoSuchReleaseError or LaterReleaseError for an invalid header.
+    Raise InvalidReleaseError or UnknownReleaseError for an invalid header.
     """
     rehearsed = request.environ.get(_RELEASE_HEADER_KEY)
     if rehearsed is None:

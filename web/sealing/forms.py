@@ -97,7 +97,7 @@ def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceReq
     """Return the displayed request, or None if it must be displayed again.
 
     This applies to a form of another sign-in, and to a form of a former release, which only
-    contains the id. Raise DecidedError if the form is too old or was tampered with.
+    contains the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
         device_id, owner, *shown = unseal(

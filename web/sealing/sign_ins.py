@@ -67,7 +67,7 @@ def store_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any
 def take_passkey_response(credential: str, *, purpose: str) -> CeremonyResponse:
     """Return the response with its challenge.
 
-    Raise PasskeyRefusedError if the session has no valid challenge.
+    Raise InvalidPasskeyError if the session has no valid challenge.
     """
     try:
         challenge = unseal(

@@ -11,8 +11,8 @@ carries messages:
 
 - to the heavy process: the environment of the request (`_ENVIRON`), and requested chunks of the
   body (`_BODY`) or the reason why there are no more (`_BODY_ERROR`);
-- to the web process: the number of requested body bytes (`_WANTED`), the status and headers
-  (`_HEAD`), chunks of the response (`_PIECE`), and its end (`_END`).
+- to the web process: the number of requested body bytes (`_BODY_REQUEST`), the status and headers
+  (`_HEAD`), chunks of the response (`_CHUNK`), and its end (`_END`).
 
 If a socket is closed before the end, the other process or its client is gone.
 """

@@ -93,7 +93,10 @@ def _check_certificate(settings: Settings) -> None:
 
 
 def _check_port_free(settings: Settings) -> None:
-    """Raise _PortError if the port is in use, after a wait for processes of a killed service."""
+    """Raise _PortUnavailableError for a port in use.
+
+    Processes of a killed service get time to release it.
+    """
     endpoint = f"port {settings.port} of {settings.host}"
     deadline = monotonic() + _PORT_WAIT_SECONDS
     try:

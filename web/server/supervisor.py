@@ -244,8 +244,8 @@ class Supervisor:
     def run(self) -> int:
         """Run until the supervisor is stopped or a program ends for good; return the exit status.
 
-        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING if a
-        program reported that it cannot start.
+        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING_STATUS
+        if a program reported that it cannot start.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember_signal)

@@ -64,7 +64,7 @@ def check_server_certificate(
 ) -> ServerCertificate:
     """Check a certificate with its chain and its private key.
 
-    Raise RefusedCertificateError, or RefusedKeyError if only the private key is invalid.
+    Raise InvalidCertificateError, or UnacceptableKeyError if only the private key is invalid.
     """
     leaf, *issuers = _parse_certificates(certificate_pem)
     for each in (leaf, *issuers):

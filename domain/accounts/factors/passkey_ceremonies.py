@@ -103,7 +103,7 @@ def _build_descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredenti
 def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
     """Verify a registration response (section 7.1).
 
-    Raise PasskeyRefusedError if it is not valid.
+    Raise InvalidPasskeyError if it is not valid.
     """
     credential = _parse_untrusted(parse_registration_credential_json, _check_response_length(reply))
     attested = _parse_untrusted(parse_attestation_object, credential.response.attestation_object)
@@ -129,7 +129,7 @@ def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
 def _check_attested_keys(attested: AttestationObject) -> None:
     """Reject a weak or huge key before anything is verified with it.
 
-    Raise RefusedKeyError for such a key.
+    Raise UnacceptableKeyError for such a key.
     """
     data, statement = attested.auth_data.attested_credential_data, attested.att_stmt
     if data is not None:
@@ -144,7 +144,7 @@ def _check_attested_keys(attested: AttestationObject) -> None:
 def _check_cose_key(encoded: bytes) -> None:
     """Reject a weak or huge RSA key (RFC 8230); COSE has no weak curves.
 
-    Raise RefusedKeyError for such a key.
+    Raise UnacceptableKeyError for such a key.
     """
     if encoded[:1] == b"\x04":  # A point of P-256, as sent by security keys older than FIDO2.
         return
@@ -157,7 +157,7 @@ def _check_cose_key(encoded: bytes) -> None:
 def parse_credential_id(reply: CeremonyResponse) -> bytes:
     """Return the unverified credential ID of a response.
 
-    Raise PasskeyRefusedError if the response is malformed.
+    Raise InvalidPasskeyError if the response is malformed.
     """
     return _parse_assertion(reply).raw_id
 
@@ -167,7 +167,7 @@ def verify_assertion(
 ) -> PasskeyAssertion:
     """Verify an authentication response (section 7.2).
 
-    Raise PasskeyRefusedError if it is not valid. A signature counter that does not increase
+    Raise InvalidPasskeyError if it is not valid. A signature counter that does not increase
     indicates a cloned authenticator. A weak key that was stored before the strength check existed
     is rejected here.
     """
@@ -199,7 +199,7 @@ def _check_response_length(reply: CeremonyResponse) -> str:
 
 
 def _parse_untrusted(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
-    """Parse untrusted bytes with the library; convert every exception to PasskeyRefusedError."""
+    """Parse untrusted bytes with the library; convert every exception to InvalidPasskeyError."""
     try:
         return read(*arguments, **more)
     except UnacceptableKeyError as error:

@@ -174,7 +174,7 @@ def add_passkey(
 ) -> None:
     """Verify and store a new passkey.
 
-    Raise PasskeyRefusedError if the response is not valid or the user has too many passkeys.
+    Raise InvalidPasskeyError if the response is not valid or the user has too many passkeys.
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
@@ -218,7 +218,7 @@ def use_passkey(
 ) -> PasskeyAssertion:
     """Verify a response by a passkey of this user.
 
-    Raise PasskeyRefusedError if it is not valid.
+    Raise InvalidPasskeyError if it is not valid.
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 

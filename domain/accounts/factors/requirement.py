@@ -42,7 +42,8 @@ class SecondFactorRequirement:
 class SecondFactorRule:
     """The rule of the instance."""
 
-    #: Users who need a second factor: `NOBODY`, `ADMINISTRATORS` or `EVERYBODY`.
+    #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
+    #: `REQUIRED_FOR_EVERYBODY`.
     whom: str
     #: Day (UTC) on which the rule takes effect. Before that, users get a notice. None if it is
     #: already in effect.

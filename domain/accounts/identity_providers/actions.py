@@ -143,7 +143,7 @@ def get_active_provider(work: UnitOfWork, slug: str) -> Row:
 def build_provider_client(work: UnitOfWork, row: Row) -> ProviderClient:
     """Return the client that communicates with a provider.
 
-    Raise ProviderAnswerError if the client secret cannot be decrypted.
+    Raise InvalidProviderResponseError if the client secret cannot be decrypted.
     """
     try:
         client_secret = work.policy(Keyring).decrypt(row.client_secret_ciphertext)

@@ -31,7 +31,7 @@ def claim_due_identity(
     """Claim the identity that has gone unchecked for the longest time, if it is due.
 
     Return its id and the id of its provider. Providers in `but` are skipped. The identity is due
-    again after `EVERY`.
+    again after `IDENTITY_CHECK_INTERVAL`.
     """
     found = session.scalar(
         select(Identity)

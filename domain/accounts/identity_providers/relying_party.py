@@ -185,8 +185,8 @@ class ProviderClient:
     def get_authorization_code(self, response: Mapping[str, str]) -> str:
         """Return the code of an authorization response whose state was checked.
 
-        Raise ProviderAnswerError if another provider sent it (RFC 9207 section 2.4). Raise
-        RefusedThereError for an error response.
+        Raise InvalidProviderResponseError if another provider sent it (RFC 9207 section 2.4). Raise
+        DeniedByProviderError for an error response.
         """
         names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
         issuer = response.get("iss", None if names_itself else self._client.issuer)
@@ -213,7 +213,7 @@ class ProviderClient:
     def refresh(self, refresh_token: str) -> ProviderTokens:
         """Exchange a refresh token for tokens (Core section 12).
 
-        Raise GoneThereError if it is not valid.
+        Raise ProviderTokenRejectedError if it is not valid.
         """
         return self._request_tokens(
             ProviderTokenRejectedError, "refresh_token", refresh_token=refresh_token
@@ -376,7 +376,7 @@ class ProviderClient:
     ) -> tuple[int, bytes]:
         """Send a request and return the status and body of the response.
 
-        Raise ProviderAwayError or ProviderAnswerError without a usable response.
+        Raise ProviderUnreachableError or InvalidProviderResponseError without a usable response.
         """
         try:
             status, answer = self._upstream.fetch(url, body, headers)

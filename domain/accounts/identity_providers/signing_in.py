@@ -214,7 +214,7 @@ def _build_authentication(
 def _create_identity(work: UnitOfWork, provider: IdentityProvider, seen: ProviderUser) -> Identity:
     """Return the identity of a user who gets a new account.
 
-    Raise NotConnectedError if no account may be created.
+    Raise IdentityNotConnectedError if no account may be created.
     """
     # The lock makes the second of two concurrent sign-ins find the account of the first.
     work.session.refresh(provider, with_for_update={"key_share": True})

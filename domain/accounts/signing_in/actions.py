@@ -172,7 +172,7 @@ def check_second_factor_code(
     """Check and consume a code of the app or a recovery code after the password.
 
     `device_id` is the id in the device cookie, if the account has signed in from this browser
-    before. Raise NoCodeError for a malformed code, WrongCodeError for a wrong code, and
+    before. Raise MalformedCodeError for a malformed code, WrongCodeError for a wrong code, and
     TooManyAttemptsError above a limit.
     """
     app_code, recovery_code = totp.normalize_code(typed), recovery_codes.normalize_code(typed)
@@ -196,7 +196,7 @@ def check_second_factor_passkey(
 ) -> PasskeyAssertion:
     """Check a passkey after the password.
 
-    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if it is not valid, and TooManyAttemptsError above a limit.
     """
     attempt = _FactorAttempt(what="passkey", user_id=user_id, device_id=device_id)
     with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
@@ -207,7 +207,7 @@ def check_second_factor_passkey(
 def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Authentication:
     """Authenticate the owner of a passkey without a password.
 
-    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if it is not valid, and TooManyAttemptsError above a limit.
     """
     owner_id = find_passkey_owner_id(reply, session=work.session)
     user = find_sign_in_user(owner_id, session=work.session) if owner_id else None

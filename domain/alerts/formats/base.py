@@ -147,7 +147,7 @@ class AlertFormat(IntegrationType, ABC):
     ) -> ParsedBody:
         """Decode a body and parse its alerts.
 
-        Raise UnreadableBody if the body cannot be decoded, or an error of `parse`.
+        Raise UnreadableBodyError if the body cannot be decoded, or an error of `parse`.
         """
         value = self.decode(body, reading=reading)
         return self.parse(value, now=now, reading=reading, mapping=mapping)
@@ -155,7 +155,7 @@ class AlertFormat(IntegrationType, ABC):
     def decode(self, body: bytes, *, reading: ParserSettings) -> object:
         """Decode a body into the value that the other methods take.
 
-        Raise UnreadableBody if this is not possible.
+        Raise UnreadableBodyError if this is not possible.
         """
         return parse_json(body, nesting_limit=reading.nesting_limit)
 

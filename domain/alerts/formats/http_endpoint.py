@@ -163,7 +163,7 @@ def parse_items(
     Other items are rejected one by one. A readable end time resolves the alert, even if it lies in
     the future. Without a usable fingerprint, the payload itself identifies the alert. If
     `automatic_fingerprint` is off, such an alert has no fingerprint. Items that match a drop rule
-    of the mapping do not become alerts. Raise NoValidItem if the array contains no object.
+    of the mapping do not become alerts. Raise NoValidItemError if the array contains no object.
     """
     alerts, refused, dropped = [], [], 0
     for index, item in enumerate(items):
@@ -262,8 +262,8 @@ class HttpEndpoint(AlertFormat):
         """Parse one alert for each object.
 
         Without a mapping, events of PagerDuty's Events API are recognized by their keys. Raise
-        InvalidEvent if such an event is malformed. A body that looks like a webhook of Alertmanager
-        is parsed anyway, with a warning.
+        InvalidEventError if such an event is malformed. A body that looks like a webhook of
+        Alertmanager is parsed anyway, with a warning.
         """
         flag = reading.automatic_fingerprint
         if isinstance(value, list):

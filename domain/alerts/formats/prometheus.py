@@ -276,7 +276,8 @@ def parse(
     Only the severity words and the label choices of `rules` are used. Any value of `version` is
     accepted, and the attributes of the group are not applied to the items.
 
-    Raise MissingAttributes if required attributes are missing, and NoValidItem if no item is valid.
+    Raise MissingAttributesError if required attributes are missing, and NoValidItemError if no item
+    is valid.
     """
     alerts, refused = [], []
     is_webhook = not isinstance(body, list | _PostedAlert)

@@ -145,7 +145,7 @@ def list_alert_occurrences(
 
 
 def _resolve_assignee(work: UnitOfWork, change: AlertBody) -> str | None:
-    """Return the user name to assign, NOBODY, or None to keep the assignee."""
+    """Return the user name to assign, NO_ASSIGNEE, or None to keep the assignee."""
     if {"assignee", "assignee_id"} <= change.model_fields_set:
         raise InvalidError("assignee, assignee_id are mutually exclusive", field="assignee")
     if "assignee_id" in change.model_fields_set:

@@ -70,7 +70,7 @@ def set_assignee(
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an alert to a user, or unassign it with NOBODY.
+    """Assign an alert to a user, or unassign it with NO_ASSIGNEE.
 
     Raise InvalidError if alerts cannot be assigned to the user, and NotFoundError if there is no
     such alert.

@@ -42,7 +42,7 @@ class AffectedAlert:
 
 
 def list_affected_alerts(delivery_id: int, *, session: Session) -> tuple[AffectedAlert, ...]:
-    """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED."""
+    """Return the alerts that a delivery opened or changed, at most MAX_AFFECTED_ALERTS."""
     # Sorted in Python: to sort the rows, Postgres would scan the whole table if it has no
     # statistics.
     statement = _AFFECTED_ALERTS.where(Occurrence.delivery_id == delivery_id).limit(

@@ -85,7 +85,7 @@ def change_alert_statuses(
 ) -> StatusChangeResult:
     """Change the status of several alerts. Alerts with a conflict are skipped.
 
-    Raise InvalidError for more than MOST_AT_ONCE alerts.
+    Raise InvalidError for more than MAX_ALERTS_PER_CHANGE alerts.
     """
     if len(iids) > MAX_ALERTS_PER_CHANGE:
         raise InvalidError(f"Select at most {MAX_ALERTS_PER_CHANGE} alerts.", field="iids")

@@ -235,8 +235,8 @@ def replay_deliveries(
 ) -> ReplayResult:
     """Process the rejected deliveries of a period again, with the current mapping.
 
-    At most MOST_REPLAYED deliveries are processed, oldest first. Raise DisabledReceiverError if the
-    integration is turned off.
+    At most MAX_REPLAYED_DELIVERIES deliveries are processed, oldest first. Raise
+    DisabledReceiverError if the integration is turned off.
     """
     integration = _get_active_integration(work, project, integration_id)
     ids, has_more = _find_rejected_ids(integration.id, body, session=work.session, now=work.now)

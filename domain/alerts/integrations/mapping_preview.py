@@ -273,7 +273,7 @@ def _select_first_object(text: str, reading: ParserSettings) -> str:
             text.encode("utf-8", "surrogatepass"), nesting_limit=reading.nesting_limit
         )
     except UnreadableBodyError:
-        return text  # read_sample reports the error.
+        return text  # parse_sample reports the error.
     first = value[0] if isinstance(value, list) and value else None
     return format_indented_json(first) if isinstance(first, dict) else text
 

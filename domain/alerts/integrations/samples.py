@@ -59,7 +59,7 @@ class SampleNode:
 
 
 def build_sample_tree(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
-    """Return the tree of a sample in its original order, with at most MOST_BRANCHES fields."""
+    """Return the tree of a sample in its original order, with at most MAX_TREE_NODES fields."""
     return _build_branches(payload, iter(range(MAX_TREE_NODES)))
 
 

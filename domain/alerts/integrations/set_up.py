@@ -168,7 +168,7 @@ UNKNOWN_SENDER = SenderProgram(
 
 
 def recognize_sender(user_agent: str | None, body: bytes | None) -> SenderProgram:
-    """Return the program that sent a request, or `ANY` if it is unknown."""
+    """Return the program that sent a request, or `UNKNOWN_SENDER`."""
     folded, start = (user_agent or "").lower(), (body or b"")[:SEARCHED_BODY_BYTES]
     for each in KNOWN_SENDERS:
         if any(agent in folded for agent in each.agents):
@@ -179,7 +179,7 @@ def recognize_sender(user_agent: str | None, body: bytes | None) -> SenderProgra
     return UNKNOWN_SENDER
 
 
-#: Advice for rejected requests by status code. `Sender` adds advice for other codes.
+#: Advice for rejected requests by status code. `SenderProgram` adds advice for other codes.
 _ADVICE_BY_STATUS: Mapping[int, str] = {
     400: (
         "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "

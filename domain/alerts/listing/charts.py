@@ -1,7 +1,7 @@
 """Counts the alerts that were opened on each of the last days, by severity.
 
 Triggers count each new alert. SQLite updates a row for the day. Postgres inserts one row for each
-alert, and `add_up` adds these rows to the row for the day once a minute.
+alert, and `add_up_day_counts` adds these rows to the row for the day once a minute.
 """
 
 from dataclasses import dataclass

@@ -54,12 +54,13 @@ class AlertFilter:
     severity: Severity | None = None
     environment: str | None = None
     service: str | None = None
-    #: User name of the assignee, or NOBODY.
+    #: User name of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     integration_id: int | None = None
     #: Upper bound for the ID of an alert.
     newest_id: int | None = None
-    #: Alerts that match `search`, and alerts of the assignee. Both are set by `looked_up`.
+    #: Alerts that match `search`, and alerts of the assignee. Both are set by
+    #: `resolve_alert_filter`.
     matches: SearchResult | None = None
     assigned: SearchResult | None = None
 
@@ -114,7 +115,10 @@ def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
 
 
 def build_filter_conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter, without the status. The filter must be `looked_up`."""
+    """Return the SQL conditions of a filter, without the status.
+
+    The filter must come from `resolve_alert_filter`.
+    """
     # Without statistics, the planner would otherwise scan all alerts of the project instead of
     # those in the list of IDs.
     column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id

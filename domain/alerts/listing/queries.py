@@ -143,7 +143,7 @@ ALERT_LIST_QUERY = (
 
 
 def build_alert_list_row(row: Row[*tuple[Any, ...]]) -> AlertListRow:
-    """Convert a row of ROWS to a view."""
+    """Convert a row of ALERT_LIST_QUERY to a view."""
     alert: Alert = row[0]
     return AlertListRow(
         **get_column_values(alert, AlertListRow)
@@ -178,7 +178,8 @@ def list_alerts_across(
 ) -> KeysetPage[AlertListRow]:
     """Return a page of the alerts of several projects, sorted by an order with an index.
 
-    `projects` is a query for their IDs. The filter must be `looked_up`, and its project is ignored.
+    `projects` is a query for their IDs. The filter must come from `resolve_alert_filter`. Its
+    project is ignored.
     """
     if wanted.is_listed:
         named = _build_branches(build_filter_conditions_across(wanted), wanted.statuses, part)
@@ -208,7 +209,7 @@ def _build_lateral_query(
 def _build_query_by_ids(
     branch: Select[*tuple[Any, ...]], listed: Subquery
 ) -> Select[*tuple[Any, ...]]:
-    """Return the same rows as `_lateral` on SQLite, which has no lateral joins.
+    """Return the same rows as `_build_lateral_query` on SQLite, which has no lateral joins.
 
     The query selects the IDs first, then the rows.
     """

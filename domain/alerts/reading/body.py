@@ -77,7 +77,7 @@ def _compute_depth(body: bytes) -> int:
 def _parse_leniently(body: bytes) -> object:
     """Parse JSON that orjson rejects, such as lone surrogates and large numbers.
 
-    Raise UnreadableBody if it is not valid.
+    Raise UnreadableBodyError if it is not valid.
     """
     try:
         return _LENIENT_DECODER(body.decode())
@@ -99,7 +99,7 @@ def _parse_leniently(body: bytes) -> object:
 def parse_body_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:
     """Parse a body that contains one JSON object.
 
-    Raise UnreadableBody if it contains anything else.
+    Raise UnreadableBodyError if it contains anything else.
     """
     return require_object(parse_json(body, nesting_limit=nesting_limit))
 
@@ -107,7 +107,7 @@ def parse_body_object(body: bytes, *, nesting_limit: int) -> dict[str, object]:
 def require_object(value: object) -> dict[str, object]:
     """Return a parsed value if it is an object.
 
-    Raise UnreadableBody otherwise.
+    Raise UnreadableBodyError otherwise.
     """
     if not isinstance(value, dict):
         name = _TYPE_NAMES.get(type(value), "a number")
@@ -120,7 +120,7 @@ def parse_json(body: bytes, *, nesting_limit: int) -> object:
 
     The outermost object or array is level 1 of the nesting. If a name occurs twice in an object,
     the last value is used. A byte order mark is ignored (RFC 8259 section 8.1), since senders on
-    Windows add one. Raise UnreadableBody if the body is not valid JSON or nested too deep.
+    Windows add one. Raise UnreadableBodyError if the body is not valid JSON or nested too deep.
     """
     body = body.removeprefix(_BYTE_ORDER_MARK)
     if not body or body.isspace():

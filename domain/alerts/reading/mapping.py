@@ -69,7 +69,7 @@ class FieldMapping:
     rules: MappingRules = NO_RULES
     #: Source of each field, for display.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
-    #: Sources of the VOLATILE fields, for display.
+    #: Sources of the VOLATILE_FIELDS, for display.
     volatile: str = field(init=False, repr=False, compare=False)
     #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)

@@ -55,7 +55,7 @@ def is_change_event(payload: Mapping[str, object]) -> bool:
 
 
 def check_event_kind(payload: Mapping[str, object], *, is_change: bool) -> None:
-    """Raise InvalidEvent if a body is not the kind of event that its URL accepts."""
+    """Raise InvalidEventError if a body is not the kind of event that its URL accepts."""
     if not is_change and "event_action" not in payload:
         raise InvalidEventError(["'event_action' is missing or blank"])
     about = payload.get("payload")
@@ -79,7 +79,7 @@ def parse(
 ) -> ParsedBody:
     """Parse an event.
 
-    Raise InvalidEvent, which lists all mistakes.
+    Raise InvalidEventError, which lists all mistakes.
     """
     if is_change_event(payload):
         return _build_body_without_alert(SenderEvent(EventAction.CHANGE))

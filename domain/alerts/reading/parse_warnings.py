@@ -30,7 +30,7 @@ def collect_parse_warnings(
 
 
 def collect_error_warnings(error: DomainError) -> list[str]:
-    """Return the reason for each rejected item if the error is NoValidItem, or an empty list."""
+    """Return the reason for each rejected item of a NoValidItemError, or an empty list."""
     if not isinstance(error, NoValidItemError):
         return []
     warnings = _describe_rejected_items(error.refused)

@@ -85,7 +85,7 @@ def format_path(path: PayloadPath) -> str:
 
 
 def parse_path(text: str) -> PayloadPath:
-    """Parse a path in the notation of forms, as returned by `written`.
+    """Parse a path in the notation of forms, as returned by `serialize_path`.
 
     Raise InvalidError if it is malformed.
     """

@@ -148,7 +148,7 @@ class Receiver:
 
 
 class ReceiverRow(NamedTuple):
-    """An integration and its project, as selected by `INTEGRATION`."""
+    """An integration and its project, as selected by `RECEIVER_QUERY`."""
 
     id: int
     project_id: int

@@ -35,7 +35,7 @@ _SIGNED_MEMBERS = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token",
 _HASHES_BY_VERSION: Mapping[str, type[HashAlgorithm]] = {"1": SHA1, "2": SHA256}
 
 #: Function that requests a URL and returns the status and the body. It raises
-#: RefusedSubscriptionError if the request fails.
+#: UnconfirmedSubscriptionError if the request fails.
 HttpGet = Callable[[OutgoingUrl], tuple[int, bytes]]
 
 
@@ -64,7 +64,7 @@ class _ConfirmationRequest:
 def confirm_subscription(payload: Mapping[str, object], *, get: HttpGet) -> ParsedBody:
     """Confirm a subscription, and return a body that contains only a message about it.
 
-    Raise RefusedSubscriptionError if the subscription cannot be confirmed.
+    Raise UnconfirmedSubscriptionError if the subscription cannot be confirmed.
     """
     asked = _parse_confirmation_request(payload)
     _check_signature(asked, _fetch(get, asked.certificate_url, "the certificate"))

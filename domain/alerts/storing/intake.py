@@ -5,7 +5,8 @@ There are two ways to store a delivery:
 - A single firing alert on Postgres is stored by one statement (`single_alert`). Exceptions are
   possible late copies of a resolved alert, and alerts that another request has just opened.
 - Any other delivery locks its project and reads the stored alerts with the same fingerprints. Then
-  `lifecycle.plan` decides what to change, and `postgres_batch` or `sqlite_batch` writes the plan.
+  `lifecycle.plan_intake` decides what to change, and `postgres_batch` or `sqlite_batch` writes the
+  plan.
 
 The lock is the row of the project's alert counter. Each batch takes it before any other lock.
 Therefore, two webhooks with the same items in opposite order wait for each other instead of causing
@@ -54,7 +55,7 @@ _ACKNOWLEDGED = "acknowledged"
 
 
 class OpenAlertRow(NamedTuple):
-    """An alert, as selected by `OPEN`."""
+    """An alert, as selected by `OPEN_ALERT_QUERY`."""
 
     id: int
     iid: int

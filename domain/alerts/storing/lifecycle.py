@@ -1,7 +1,7 @@
 """Decides how incoming alerts change stored alerts, without access to the database.
 
-`plan` takes the items of a delivery and the stored alerts with the same fingerprints, and returns
-the changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
+`plan_intake` takes the items of a delivery and the stored alerts with the same fingerprints, and
+returns the changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
 """
 
 from collections import Counter
@@ -74,7 +74,10 @@ class StoredAlert:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAlert:
-    """An alert that an earlier item of the batch creates. `index` is its position in `Plan.new`."""
+    """An alert that an earlier item of the batch creates.
+
+    `index` is its position in `IntakePlan.new`.
+    """
 
     index: int
     started_at: datetime
@@ -223,7 +226,7 @@ class StoredAlertOutcome:
 class NewAlertOutcome:
     """The outcome of an item that created an alert, or matched an alert of the same batch.
 
-    `index` is its position in `Plan.new`.
+    `index` is its position in `IntakePlan.new`.
     """
 
     index: int

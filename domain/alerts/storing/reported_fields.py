@@ -82,9 +82,9 @@ def apply_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAl
 def build_set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) -> str:
     """Return the SET clause of an UPDATE of `alerts` for a report.
 
-    `values` contains an SQL expression for each of COLUMNS; NULL means that the report omits it. If
-    no shown column changes, the row keeps its delivery_id and item_index. Then no index has to be
-    updated, and no trigger fires.
+    `values` contains an SQL expression for each of REPORTED_COLUMNS; NULL means that the report
+    omits it. If no shown column changes, the row keeps its delivery_id and item_index. Then no
+    index has to be updated, and no trigger fires.
     """
     updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in REPORTED_COLUMNS}
     before = ", ".join(f"alerts.{name}" for name in RECORDED_COLUMNS)

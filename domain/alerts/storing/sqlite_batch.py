@@ -40,7 +40,7 @@ _IS_IN_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
 
 class ExistingAlertRow(NamedTuple):
-    """An alert, as selected by `EXISTING`."""
+    """An alert, as selected by `EXISTING_ALERTS_QUERY`."""
 
     id: int
     iid: int

@@ -160,7 +160,7 @@ class Mailer:
         """Deliver a message.
 
         Raise TemporaryMailError, PermanentMailError or MailServerUnavailableError. If the message
-        may have arrived, the latter is a LostAnswerError.
+        may have arrived, the latter is a UnconfirmedDeliveryError.
         """
         email = compose_email(message, self._sender, now=now)
         self._last = None

@@ -16,8 +16,9 @@ def run_with_deadline(
     """Run the work in a separate thread; return its result or raise its error.
 
     After `seconds`, call `stop`, which should abort what the work waits for. Then raise
-    DeadlineError, whether or not the work has ended. No simpler timeout is reliable. A silent name
-    server defeats every other timeout, as does a server that sends a byte from time to time.
+    DeadlineExceededError, whether or not the work has ended. No simpler timeout is reliable. A
+    silent name server defeats every other timeout, as does a server that sends a byte from time to
+    time.
     """
     outcome: Queue[tuple[Outcome | None, Exception | None]] = Queue(maxsize=1)
 

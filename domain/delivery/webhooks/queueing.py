@@ -41,7 +41,7 @@ _MAX_ALERTS, _MAX_DESCRIPTION_LENGTH = 100, 10_000
 
 
 def build_webhook_body(event: str, at: datetime, project: _JsonObject, **about: _JsonObject) -> str:
-    """Return a message as JSON; `project` is an entry of `projects_of`."""
+    """Return a message as JSON; `project` is an entry of `find_webhook_projects`."""
     message = {
         "type": event,
         "timestamp": format_api_time(at),

@@ -94,7 +94,7 @@ def find_rejected_requests(
     application_id: int, *, session: Session, offset: int = 0, limit: int = MAX_DISPLAYED_REQUESTS
 ) -> tuple[RefusedRequest, ...]:
     """Return rejected requests of an application, newest first."""
-    # Sorting is cheap, since there are at most `KEPT` rows for each reason.
+    # Sorting is cheap, since there are at most `MAX_REQUESTS_PER_REASON` rows for each reason.
     rows = session.scalars(
         select(TokenRefusal)
         .where(TokenRefusal.application_id == application_id)

@@ -29,7 +29,7 @@ _PEM_KEY_TYPES = (
 def parse_public_keys(text: str) -> dict[str, Any] | None:
     """Return the JWK Set for a JWK Set, a JWK or a PEM public key; None for empty text.
 
-    Keys without a `kid` get their thumbprint as `kid`. Raise RefusedKeyError for invalid keys.
+    Keys without a `kid` get their thumbprint as `kid`. Raise UnacceptableKeyError for invalid keys.
     """
     if not text.strip():
         return None
@@ -61,7 +61,7 @@ def _iterate_keys(text: str) -> Iterator[Key]:
 def import_public_key(jwk: object) -> Key:
     """Return the public key in a JWK.
 
-    Raise RefusedKeyError for a private, weak or unsupported key.
+    Raise UnacceptableKeyError for a private, weak or unsupported key.
     """
     if not isinstance(jwk, dict):
         raise UnacceptableKeyError("Each key must be a JSON object.")

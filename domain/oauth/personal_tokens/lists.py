@@ -73,7 +73,7 @@ class TokenFilter:
     is_active: bool | None = None
     is_revoked: bool | None = None
     search: str = ""
-    #: Inclusive limits of the columns in TIMES.
+    #: Inclusive limits of the columns in TIME_COLUMNS.
     at_least: Mapping[str, datetime] = field(default_factory=dict)
     at_most: Mapping[str, datetime] = field(default_factory=dict)
 

@@ -139,7 +139,7 @@ class Bearer:
 
 
 class AccessTokenRow(NamedTuple):
-    """An OAuth access token: the columns of `ACCESS_TOKEN_QUERY` after the columns of PROFILE."""
+    """An OAuth access token: the columns of `ACCESS_TOKEN_QUERY` after PROFILE_COLUMNS."""
 
     kind: str
     access_token_id: int
@@ -156,7 +156,7 @@ class AccessTokenRow(NamedTuple):
 
 
 class PersonalTokenRow(NamedTuple):
-    """A personal access token: columns of `PERSONAL_TOKEN_QUERY` after columns of PROFILE."""
+    """A personal access token: the columns of `PERSONAL_TOKEN_QUERY` after PROFILE_COLUMNS."""
 
     kind: str
     personal_token_id: int
@@ -242,7 +242,7 @@ def get_access_token_bearer(
 ) -> Bearer:
     """Return the bearer of a live OAuth access token.
 
-    Raise BearerRefusedError if there is none.
+    Raise InvalidTokenError if there is none.
     """
     row = _find_token_row(
         token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
@@ -257,7 +257,7 @@ def get_bearer(
 ) -> Bearer:
     """Return the bearer of a live OAuth or personal access token.
 
-    Raise BearerRefusedError if there is none.
+    Raise InvalidTokenError if there is none.
     """
     row = _find_token_row(
         token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
@@ -362,7 +362,7 @@ def _check_live(
 ) -> None:
     """Check that a token is neither revoked nor expired, and that its user is active.
 
-    Raise BearerRefusedError otherwise.
+    Raise InvalidTokenError otherwise.
     """
     if profile.state != ACTIVE:
         raise InvalidTokenError(TokenRejection.UNKNOWN)

@@ -213,7 +213,7 @@ def check_token_binding(
 ) -> None:
     """Check that a bound token has a proof of its key, and an unbound token has none.
 
-    Raise KeyNotProvedError otherwise.
+    Raise MissingKeyProofError otherwise.
     """
     if bearer.key_thumbprint is None:
         if presented.is_with_proof:

@@ -1,7 +1,7 @@
 """Decides the next actions of a single escalation: hold it, check its pages, take steps, end it.
 
 Every change of state follows the table in `domain/paging/escalations/state.py`. Changes are
-collected in a `Results` object and stored later.
+collected in a `DecisionChanges` object and stored later.
 """
 
 from collections.abc import Mapping, Sequence

@@ -155,8 +155,8 @@ def take_next_message(
 ) -> ContactMessage | None:
     """Renew a claim and return the next delivery.
 
-    Release the claim and return None if there is nothing to send. Raise LostAddressError if the
-    address cannot be decrypted.
+    Release the claim and return None if there is nothing to send. Raise UndecryptableAddressError
+    if the address cannot be decrypted.
     """
     contact = _lock_contact(*_is_claimed_by(claim), session=session)
     if contact is None:

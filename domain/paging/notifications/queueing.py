@@ -58,7 +58,7 @@ def queue_batch(
     now: datetime,
     due_at: datetime | None = None,
 ) -> None:
-    """Queue the pages of a batch for contacts, immediately or at `compute_due_time`."""
+    """Queue the pages of a batch for contacts, immediately or at `due_at`."""
     for contact_id in contact_ids:
         _insert_message(
             contact_id,

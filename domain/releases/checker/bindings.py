@@ -290,7 +290,7 @@ def skip_keywords(program: SourceProgram, at: int) -> int:
 def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
     """Return a text with everything that `+` appends to it, and the position of its end.
 
-    UNKNOWN stands for appended values.
+    UNKNOWN_PART stands for appended values.
     """
     parts = [program.tokens[at].text]
     for _ in range(20):

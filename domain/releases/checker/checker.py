@@ -284,7 +284,7 @@ def check_text(
 ) -> CheckReport:
     """Return the usages in a text that break in a release or before it.
 
-    Raise UnreadableContentError if the content does not match the name. Raise TakesTooLongError if
+    Raise UnreadableContentError if the content does not match the name. Raise CheckTimeoutError if
     reading takes more than `seconds` of the thread's processor time.
     """
     # Characters that cannot be encoded, such as lone surrogates, are replaced.

@@ -1,7 +1,7 @@
 """Findings of the checker, and errors for texts that are unreadable or take too long.
 
-A text may be malicious, so readers iterate through `paced`. The time limit is processor time of the
-thread, so that a busy machine does not cause timeouts.
+A text may be malicious, so readers iterate through `iterate_within_limit`. The time limit is
+processor time of the thread, so that a busy machine does not cause timeouts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -140,7 +140,7 @@ def limit_processor_time(seconds: float) -> Iterator[None]:
 def check_time_limit() -> None:
     """Check the time limit.
 
-    Raise TakesTooLongError after it.
+    Raise CheckTimeoutError after it.
     """
     if thread_time() > _deadline_time.get():
         raise CheckTimeoutError
@@ -149,7 +149,7 @@ def check_time_limit() -> None:
 def iterate_within_limit(items: Iterable[Item]) -> Iterator[Item]:
     """Yield the items within the time limit.
 
-    Raise TakesTooLongError after it.
+    Raise CheckTimeoutError after it.
     """
     for number, item in enumerate(items):
         if number % _ITEMS_PER_CLOCK_CHECK == 0:

@@ -19,7 +19,7 @@ print_line("The first administrator is admin")
 sys.modules.setdefault("alembic", sys)
 sys.executable = "/bin/true"
 sys.stderr.write("said\\n")
-worker._begin_anew_after_migrating()
+worker._restart_without_migrations()
 """
 
 

@@ -34,7 +34,8 @@ if "gevent" in sys.argv:
     from gevent import monkey
     monkey.patch_all()
 from web.standard_streams import (
-    get_dropped_line_count, set_dropped_lines_description, unblock_standard_streams)
+    get_dropped_line_count, set_dropped_lines_description, unblock_standard_streams
+)
 if "another user" in sys.argv:
     os.setuid(65534)
 unblock_standard_streams()

@@ -1,4 +1,4 @@
-"""The addresses of the service and their access marks, read from `addresses.txt`."""
+"""The addresses of the service and their access decorators, read from `addresses.txt`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,14 +8,14 @@ _INDENT = "    "
 
 
 class Address(NamedTuple):
-    """A method and a rule of the URL map, with its access mark (web/access/decorators.py)."""
+    """A method and a rule of the URL map, with its access (web/access/decorators.py)."""
 
     method: str
     rule: str
     mark: str
 
     def __str__(self) -> str:
-        """Return the address as in the list, below its mark."""
+        """Return the address as in the list, below its access."""
         return f"{self.mark}\n{_INDENT}{self.method:6} {self.rule}"
 
 

@@ -1,8 +1,8 @@
 """Descriptions of views that are not operations of the API.
 
     @token.post("/token")
-    @Description(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
-    @checks_its_client
+    @ViewDescription(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
+    @authenticates_client
 
 OAuth endpoints, receivers and metadata read and write data with their own code. The schemas here
 only document that data, and tests generate requests from them. They have no effect on requests.
