@@ -92,7 +92,7 @@ class RateLimit:
 
 
 def _store_statuses(counted: "list[_RateStatus]") -> None:
-    """Store limits for the headers, after those of other `RateLimit` objects for this request."""
+    """Store limits for the headers, after limits of another `RateLimit` for this request."""
     before = g.get("counted")
     if before is None:
         after_this_request(_add_rate_limit_headers)

@@ -14,7 +14,7 @@ from domain.alerts.reading.incoming import MissingAttributesError, ParsedBody, U
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 
 _REGISTRY = "domain.alerts.formats.registry"
-_LINE = "LINKS: tuple[Link, ...]"
+_LINE = "ON_CALL_TOOL_LINKS: tuple[OnCallToolLink, ...]"
 
 
 class Lighthouse(AlertFormat):
