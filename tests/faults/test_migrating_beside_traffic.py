@@ -182,5 +182,5 @@ def test_a_migration_without_locks_reports_who_holds_them(
         with pytest.raises(MigrationBlockedError) as caught:
             run_with_lock_retries(engine, change, lambda _connection: "0099")
         engine.dispose()
-    assert "The migration after 0099 could not change its tables" in str(caught.value)
+    assert "The migration after 0099 could not lock its tables" in str(caught.value)
     assert "(gatebell, idle in transaction for " in str(caught.value)

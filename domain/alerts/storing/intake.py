@@ -106,7 +106,7 @@ def _store_delivery_only(
     """Store only the delivery."""
     logged = replace(parsed, alerts=(), parse_warnings=(*parsed.parse_warnings, *warnings))
     nothing = IntakePlan((), Counter(), {}, {}, ())
-    delivery_id, _ = _get_batch_module(connection).store(
+    delivery_id, _ = _get_batch_module(connection).store_plan(
         nothing, logged, delivery, connection=connection
     )
     return IntakeResult(delivery_id=delivery_id, items=(), by_item=())

@@ -135,7 +135,7 @@ def test_actions_for_administrators_or_users_are_denied_to_others() -> None:
     administrator = replace(MEMBER, is_admin=True)
     assert block(work_of(administrator)) == "alice"
     create(work_of(administrator))
-    with pytest.raises(ForbiddenError, match="application"):
+    with pytest.raises(ForbiddenError, match="Applications cannot"):
         create(work_of(replace(administrator, is_application=True)))
 
 

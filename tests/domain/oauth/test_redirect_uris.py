@@ -212,7 +212,7 @@ def test_valid_redirect_uris_can_be_registered(uri: str) -> None:
         ("https://client.example/\x00", "characters"),
         ("https://caf\u00e9.example/callback", "characters"),
         ("https://client.example/<script>", "characters"),
-        ("com.example.app:", "nowhere"),
+        ("com.example.app:", "a host or a path"),
         (f"https://client.example/{'a' * 2000}", "longer"),
     ],
 )

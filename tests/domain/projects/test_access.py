@@ -179,7 +179,7 @@ def test_a_path_is_unique_in_any_case_for_groups_and_projects(session: Session) 
         group("acme/shop", session)
     with pytest.raises(ConflictError):
         project("acme/SHOP", session)
-    with pytest.raises(InvalidError, match="belongs to a group"):
+    with pytest.raises(InvalidError, match="must belong to a group"):
         project("alone", session)
     with pytest.raises(InvalidError, match="Visibility"):
         project("acme/other", session, "secret")

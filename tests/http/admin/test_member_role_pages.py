@@ -38,7 +38,7 @@ def test_a_custom_role_is_created_assigned_and_deleted(gatebell: LiveGatebell) -
     deletion = form_to(listed, f"/{number}/delete")
     kept = submit(browser, listed, deletion)
     assert kept.status_code == 422
-    assert "Members have the role" in kept.text
+    assert "Members still have the role" in kept.text
     gatebell.cli("members", "give-member-role", project, guest.username, "0")
     assert submit(browser, listed, deletion).status_code == 302
     after = browser.get(f"{gatebell.url}/admin/member_roles")

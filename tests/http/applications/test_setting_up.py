@@ -141,7 +141,7 @@ def test_the_owner_sees_why_token_requests_were_rejected(gatebell: LiveGatebell)
     ]
     seen = setup_of(gatebell, client, owner)
     assert "Refresh token used twice refresh_token invalid_grant Each refresh" in seen
-    assert "Wrong client secret authorization_code invalid_client Compare" in seen
+    assert "Wrong client secret authorization_code invalid_client Check the secret" in seen
     assert "Unsupported grant type implicit" in seen
     assert "127.0.0.1" in seen
 

@@ -254,7 +254,7 @@ BAD: tuple[tuple[str | bytes, str], ...] = (
     ("{}{}", "is not valid JSON"),
     ("[" * 30_000, "is not valid JSON"),
     ('{"a": NaN}', "is not valid JSON"),
-    (b"\xff\xfe{\x00}\x00", "is not valid JSON"),
+    (b"\xff\xfe{\x00}\x00", "byte order mark"),
     (b'{"grant_type": "\xff"}', "is not valid JSON"),
     ("[]", "must be a JSON object"),
     ('[["grant_type", "password"]]', "must be a JSON object"),

@@ -135,7 +135,7 @@ def test_a_bot_cannot_leave_its_project(gatebell: LiveGatebell) -> None:
     own = bot.send("GET", "/user").json()["id"]
     refused = bot.send("DELETE", f"/projects/{quote(project, safe='')}/members/{own}")
     assert refused.status_code == 400
-    assert "revoke the token instead" in refused.text
+    assert "Revoke the access token instead" in refused.text
 
 
 def test_visitors_of_a_public_project_cannot_see_members_of_its_group(

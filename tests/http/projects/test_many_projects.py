@@ -126,7 +126,7 @@ def test_members_are_paginated_and_searchable(gatebell: LiveGatebell) -> None:
     assert (f"{word}-18" in first, f"{word}-19" in first) == (True, False)
     assert f"{word}-19" in browser.get(address, params={"page": "2"}).text
     found = browser.get(address, params={"search": f"{word}-19"}).text
-    assert "1 member with" in found
+    assert "1 member matching" in found
     assert f"{word}-19" in found
 
 

@@ -154,12 +154,12 @@ def test_a_role_below_an_inherited_role_is_shown_and_can_be_removed(gatebell: Li
     page = owner.get(f"{gatebell.url}/{project}/-/settings/members")
     row = page.text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
-    assert "Reporter directly" in row
+    assert "Direct role: Reporter" in row
     number = member_id(gatebell, project, person)
     assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
     row = owner.get(page.url).text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
-    assert "Reporter directly" not in row
+    assert "Direct role: Reporter" not in row
 
 
 def custom_role(gatebell: LiveGatebell, base: Role) -> dict[str, object]:

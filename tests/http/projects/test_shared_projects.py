@@ -207,7 +207,7 @@ def test_a_share_above_the_own_role_cannot_be_changed_or_ended(gatebell: LiveGat
     ended = own.send("DELETE", f"{path_of(project)}/share/{group['id']}")
     for refused in (lowered, ended):
         assert refused.status_code == 403
-        assert "a share with the role Owner: your own is Maintainer" in refused.text
+        assert "a share with the Owner role, because your own role is Maintainer" in refused.text
     assert role_of(chief, project) == 50
     made(share(script, project, group, group_access=40))
     assert own.send("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 204

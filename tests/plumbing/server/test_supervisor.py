@@ -183,7 +183,7 @@ def test_an_optional_program_is_restarted_with_backoff() -> None:
         line = process.stdout.readline()
         is_beside = is_beside or line == "started\n"
         moments += [monotonic() - began] if line == "began\n" else []
-        assert "ended" in line or line in {"started\n", "began\n"}
+        assert "exited" in line or line in {"started\n", "began\n"}
     process.terminate()
     output, _ = process.communicate(timeout=60)
     # The first restart is after one second, the second after two more.

@@ -76,7 +76,7 @@ def test_users_who_are_notified_in_turn_become_a_round_robin() -> None:
 
 def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPlan) -> None:
     found = {(each.kind, each.name): each.reason for each in plan.left_out}
-    assert "by month" in found["rotation", "Shop primary: First of the month"]
+    assert "monthly" in found["rotation", "Shop primary: First of the month"]
     assert "with gaps" in found["rotation", "Shop primary: Every other week"]
     assert "calendar.example" in found["schedule", "From a calendar"]
     assert "webhook to the project" in found["step", "Shop chain: step 4"]

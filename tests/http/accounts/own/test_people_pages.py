@@ -73,7 +73,7 @@ def test_users_without_shared_projects_cannot_see_the_page(
     there = page_of(gatebell, alice, seen_by=stranger)
     nobody = signed_in(gatebell, stranger).get(f"{gatebell.url}/-/users/nobody-at-all")
     assert there.status_code == nobody.status_code == 404
-    assert "with whom you share" in there.text
+    assert "do not share a group or project" in there.text
     assert alice.username not in there.text.replace(f"/-/users/{alice.username}", "")
     for name in (alice.username, "nobody-at-all"):
         answer = gatebell.http().get(f"{gatebell.url}/-/users/{name}", allow_redirects=False)

@@ -100,7 +100,7 @@ def test_a_delivery_is_sent_again_as_a_new_delivery(gatebell: LiveGatebell) -> N
     shown = again.json()
     assert (shown["outcome"], shown["grouped"]) == ("accepted", 1)
     assert shown["sender"] == alice(gatebell).username
-    assert f"Replayed from delivery {first}, which was rejected." in shown["parse_warnings"][0]
+    assert f"Sent again from delivery {first}." in shown["parse_warnings"][0]
     assert [(each["iid"], each["action"]) for each in shown["alerts"]] == [(1, "joined")]
     assert alerts_of(gatebell, endpoint.project)[0].events == 2
     still = worker.send("POST", f"/{refused}/resend")

@@ -75,7 +75,7 @@ def test_an_invalid_integration_is_rejected_with_the_reason(gatebell: LiveGatebe
         ({"type": "prometheus", "api_url": "x"}, "api_url", "https://"),
         ({"type": "external"}, "api_url", "https://"),
         ({"type": "external", "api_url": f"https://a/{'x' * 2000}"}, "api_url", "2000 characters"),
-        ({"type": "external", "api_url": "https://a.example"}, "active", "turn off"),
+        ({"type": "external", "api_url": "https://a.example"}, "active", "Turn off"),
         ({"type": "http", "name": "x", "active": "perhaps"}, "active", "true or false"),
     ):
         refused = worker.post(**given)

@@ -73,4 +73,4 @@ def test_the_application_gets_an_error_for_a_hint_of_another_user(
     )
     brought = landing(back)
     assert brought["error"] == "login_required"
-    assert "Another user" in brought["error_description"]
+    assert "not the user of the id_token_hint" in brought["error_description"]
