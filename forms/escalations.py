@@ -206,7 +206,7 @@ class AlertRouteForm(Form):
                 (str(each.id), f"{each.name} (from {each.group})" if each.group else each.name)
                 for each in policies
             ),
-            (NOBODY_CHOICE, "Page nobody"),
+            (NOBODY_CHOICE, "Do not page anyone"),
         ]
         return self
 

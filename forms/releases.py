@@ -100,7 +100,7 @@ class ReleaseDatesField(Field):
         ]
 
     def pre_validate(self, form: Any) -> None:
-        """Reject dates of releases that have no input here."""
+        """Reject dates of releases for which the form has no field."""
         del form
         for release in self._unknown:
             raise ValidationError(
@@ -109,7 +109,7 @@ class ReleaseDatesField(Field):
             )
 
     def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
-        """Return the releases that were given a date but have no input here."""
+        """Return the releases that were given a date but have no field in the form."""
         beginning = f"{self.name}-"
         given = (
             name.removeprefix(beginning)

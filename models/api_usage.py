@@ -26,7 +26,7 @@ class CallShape(WithId):
 
 
 class CallCount(WithId):
-    """The calls of a shape that a consumer made on a day.
+    """Number of calls with the same shape that a consumer made on a day.
 
     A consumer is a personal, project or group access token, or an application with one of its
     users. Calls without a token have no consumer.

@@ -93,7 +93,7 @@ def create(holder: ProjectOrGroup) -> ResponseReturnValue:
         work = unit_of_work()
         made = form.run_if_valid(lambda: actions.create_silence(work, holder, form.silence()))
         if made is not None:
-            flash("Silence created. Matching alerts are stored and shown, but page nobody.")
+            flash("Silence created. Matching alerts are stored and shown, but do not page anyone.")
             return _redirect_to_silence(holder, made.id)
     return render_form_page(
         "silences/new.html",

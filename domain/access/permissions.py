@@ -61,8 +61,8 @@ class Permission:
         scopes = " or ".join(filter(None, (", ".join(self.scopes[:-1]), self.scopes[-1])))
         token = f"a token with {'any scope' if is_any else f'the scope {scopes}'}"
         if self.is_for_administrators:
-            own = ", not issued to an application" if self.is_for_people else ""
-            return f"{token}, and the scope admin_mode, of an administrator{own}"
+            own = ". Tokens of applications are rejected" if self.is_for_people else ""
+            return f"an administrator's {token.removeprefix('a ')} and the scope admin_mode{own}"
         if self.least is not None:
             return f"{token}, and the {self.least.label} role or higher in {self.target.value}"
         if self.in_private is not None:
@@ -181,7 +181,7 @@ PERMISSIONS: Mapping[str, Permission] = {
     "incident_alerts.index": _VIEW_ALERTS,
     **_build_rows("incident_alerts", "create delete", _MANAGE_ALERTS),
     # Members with at least the Reporter role see internal comments. Only Maintainers can change the
-    # comments of other users.
+    # other users' comments.
     **_build_rows("incident_notes", "index show", _VIEW_ALERTS),
     **_build_rows("incident_notes", "create change delete", _MANAGE_ALERTS),
     **_build_rows("incident_rules", "index show", _VIEW_ALERTS),

@@ -288,7 +288,7 @@ class PasswordBody(Body):
 
 
 class SshKey(Resource):
-    """An SSH key as GitLab's clients expect it. No user has SSH keys here."""
+    """An SSH key in GitLab's format. Gatebell has no SSH keys, so lists of them are empty."""
 
     id: int
     title: str

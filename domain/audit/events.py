@@ -241,7 +241,7 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
     streamed, use `domain.audit.streamed_events`.
     """
     if event.kind in STREAMED_ONLY:
-        raise ValueError(f"{event.kind} is streamed only.")
+        raise ValueError(f"{event.kind} events can only be streamed, not stored.")
     row = build_event_row(event, source, now=now)
     assign_event_namespace(row, event, session=session)
     session.add(row)
@@ -279,7 +279,7 @@ def assign_event_namespace(row: AuditEvent, event: Event, *, session: Session) -
     path = row.details.get("group") if path is None else path
     if not isinstance(path, str) or "\x00" in path:
         if event.kind.startswith(NAMESPACE_KIND_PREFIXES):
-            raise ValueError(f"{event.kind} names no project and no group.")
+            raise ValueError(f"{event.kind} events must name a project or a group.")
         return
     with session.no_autoflush:
         key = fold(path)

@@ -282,7 +282,7 @@ def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Sess
 
 
 def _build_views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
-    # Rows of lists by key have a third column.
+    # Rows of lists with keyset pagination have a third column.
     return tuple(build_event_view(row[0], row[1]) for row in rows)
 
 

@@ -64,7 +64,7 @@ class CommitReader:
     """The commits of a repository; a repository that does not exist has none."""
 
     def __init__(self, git: Git, path: Path) -> None:
-        """Take Git and the path of the repository."""
+        """Store the Git program and the path of the repository."""
         self._git = git
         self._path = path
 

@@ -148,7 +148,7 @@ def _get_changeable_comment(
     if row.kind != EntryKind.NOTE.value:
         raise ForbiddenError("Only comments can be changed, not other entries of the timeline.")
     if row.user_id != work.actor.id and not project.can_maintain:
-        raise ForbiddenError("You need the Maintainer role to change comments of other users.")
+        raise ForbiddenError("You need the Maintainer role to change other users' comments.")
     return row
 
 

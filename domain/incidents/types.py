@@ -189,7 +189,7 @@ class IncidentQuery(KeysetQuery):
     )
 
 
-_QUIET_ALERTS_DESCRIPTION = "True if the open alerts of the incident page nobody while"
+_QUIET_ALERTS_DESCRIPTION = "True if the open alerts of the incident do not page anyone while"
 
 
 class _IncidentFields(Body):
@@ -393,8 +393,8 @@ class NewIncidentRule(ConditionsBody):
         bool,
         Option("--quiet-alerts/--page-alerts"),
         Field(
-            description="True if open alerts of its incidents page nobody while the incident is "
-            "acknowledged."
+            description="True if open alerts of its incidents do not page anyone while the incident "
+            "is acknowledged."
         ),
     ] = False
     responders: Annotated[
@@ -403,7 +403,7 @@ class NewIncidentRule(ConditionsBody):
         Field(
             max_length=MAX_TARGETS,
             description="Users and schedules that the rule assigns to its incidents and pages, as "
-            "objects or as texts such as `user:alice` and `schedule:Primary`.",
+            "objects or as strings such as `user:alice` and `schedule:Primary`.",
         ),
     ] = ()
     active: Annotated[
@@ -444,7 +444,7 @@ class IncidentRule(ConditionsResource):
         "window. Otherwise, the rule opens them when the silence or window ends."
     )
     quiet_alerts: bool = Field(
-        description="True if open alerts of its incidents page nobody while the incident is "
+        description="True if open alerts of its incidents do not page anyone while the incident is "
         "acknowledged."
     )
     responders: list[EscalationTarget] = Field(

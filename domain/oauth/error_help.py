@@ -112,7 +112,7 @@ OAUTH_ERRORS: tuple[ErrorHelp, ...] = (
         "invalid_token",
         "The access token is missing, unknown, expired or revoked.",
         "Refresh it, or send the user through authorization again.",
-        "If the token is bound to a key, send it with the scheme DPoP and a proof.",
+        "If the token is bound to a key, send it with the DPoP scheme and a proof.",
     ),
     _build_help(
         "insufficient_scope",

@@ -152,7 +152,7 @@ class RegistryKey(Resource):
 
 
 class MadeRegistryKey(Resource):
-    """A new key, and all keys whose certificates registries have to trust."""
+    """A new key, and the keys of all certificates that registries must trust."""
 
     kid: str
     keys: list[RegistryKey]

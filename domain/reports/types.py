@@ -62,7 +62,7 @@ class ReportQuery(Query):
     )
     time_zone: Text = Field(
         default="UTC",
-        description="Time zone of the nights and the hours of the day, such as `Europe/Berlin`.",
+        description="Time zone for night hours and times of day, such as `Europe/Berlin`.",
     )
 
     def within(self, now: datetime) -> Period:

@@ -50,7 +50,7 @@ def readable() -> str:
     ("kind", "view", "missing"),
     [
         (PageBlueprint, unmarked, "odd.view has no access decorator"),
-        (Blueprint, marked, "odd.view belongs to neither kind of blueprint"),
+        (Blueprint, marked, "odd.view must be in a PageBlueprint or a MachineBlueprint"),
         (PageBlueprint, readable, "odd.view has a CORS policy, but its URL has variables"),
     ],
 )

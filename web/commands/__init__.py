@@ -84,7 +84,7 @@ _COMMANDS = {
     "mail": ("mail:mail", "Test email, and show the state of the email queue."),
     "maintenance-windows": (
         "domain.paging.maintenance_windows.actions",
-        "Manage maintenance windows, during which alerts page nobody.",
+        "Manage maintenance windows, during which alerts do not page anyone.",
     ),
     "member-roles": ("member_roles:member_roles", "Manage custom member roles."),
     "members": ("domain.projects.member_actions", "Manage the members of groups and projects."),

@@ -357,7 +357,9 @@ def _create_schedule(
     )
     if made is not None:
         if not rotations:
-            entry.notes.append("It has no rotations, so nobody is on call. Add a rotation.")
+            entry.notes.append(
+                "The schedule has no rotations, so nobody is on call. Add a rotation."
+            )
         _create_overrides(schedule, made, holder, people, entry)
     return made
 

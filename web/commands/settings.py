@@ -108,9 +108,10 @@ def _format_setting(section: str, view: SettingView) -> dict[str, Any]:
 
 
 def _confirm_release_change(name: str, release: str, *, is_agreed: bool) -> dict[str, Any]:
-    """Print what a new running release breaks, ask for confirmation, and return it.
+    """Print the effects of a new running release and ask for confirmation.
 
-    Return nothing for other settings. There is no prompt if the user agreed or a script runs.
+    Return the rehearsal of the change, or an empty dictionary for other settings. The prompt is
+    skipped if the user already agreed or standard input is not a terminal.
     """
     if get_changeable_setting(name).name != "release":
         return {}

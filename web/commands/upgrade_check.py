@@ -128,7 +128,7 @@ def _run_check(subject: str, check: Callable[[], object]) -> Iterator[UpgradeEff
         check()
     except UndecipherableError:
         yield UpgradeEffect(
-            subject, "It cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS."
+            subject, "The value cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS."
         )
     except InvalidError as error:
         yield UpgradeEffect(subject, f"It stops working after the upgrade. {error}")

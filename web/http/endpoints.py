@@ -226,7 +226,8 @@ def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpo
     # Nested blueprints are of the same kind as the outer one.
     blueprint = app.blueprints.get(name.partition(".")[0])
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
-        raise TypeError(f"{name} belongs to neither kind of blueprint. See web/http/endpoints.py")
+        message = f"{name} must be in a PageBlueprint or a MachineBlueprint (web/http/endpoints.py)"
+        raise TypeError(message)
     return blueprint.describe(mark)
 
 

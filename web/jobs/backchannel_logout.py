@@ -72,12 +72,12 @@ class BackchannelLogout(Job):
         fields = {"application": ended.application_uid, "reason": problem, "tries": ended.tries}
         if will_retry:
             _log.warning(
-                "Logout notification of an application failed; the worker retries.",
+                "Logout notification to an application failed; the worker retries.",
                 extra={"event": "backchannel_logout.attempt_failed", **fields},
             )
         else:
             _log.warning(
-                "Logout notification of an application failed permanently.",
+                "Logout notification to an application failed permanently.",
                 extra={"event": "backchannel_logout.failed", **fields},
             )
         return False

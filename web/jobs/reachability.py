@@ -74,6 +74,6 @@ class ReachabilityRecorder:
         if over is not None and over.ended_at is not None:
             said = {"from": format_api_time(over.began_at), "until": format_api_time(over.ended_at)}
             _log.info(
-                "Outage ended in which no web server could receive requests.",
+                "Outage of all web servers ended.",
                 extra={"event": "host.outage_ended", **said},
             )

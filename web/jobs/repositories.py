@@ -50,7 +50,7 @@ def pack_repositories(settings: Settings) -> None:
     packed = pack_pushed_repositories(own)
     if packed or left:
         _log.info(
-            "Repositories were packed, or leftover files were removed.",
+            "Repository maintenance completed.",
             extra={"event": "git.repositories_packed", "packed": packed, "leftovers": left},
         )
 

@@ -278,7 +278,7 @@ class _RelayedBody(RawIOBase):
         if kind == _BODY_ERROR:
             if content == b"timeout":
                 raise BodyTimeoutError
-            raise ConnectionResetError(ECONNRESET, "The client is gone.")
+            raise ConnectionResetError(ECONNRESET, "The client disconnected.")
         room[: len(content)] = content
         return len(content)
 
@@ -335,7 +335,7 @@ class HeavyProcess:
             pass  # the client or its web process is gone
         except Exception:
             self._worker.log.exception(
-                "Heavy request failed because of an unexpected error.",
+                "Relayed request failed because of an unexpected error.",
                 extra={"event": "server.heavy_request_failed"},
             )
         finally:

@@ -369,7 +369,8 @@ def rate_from_release() -> SettingKind[str]:
 
     return SettingKind(
         read,
-        f"{rate().allowed}, optionally with its first release, such as 600/minute from 18.0",
+        f"{rate().allowed}, optionally with the first release that applies it, such as "
+        "600/minute from 18.0",
         may_be_empty=True,
         empty_turns_off=True,
     )

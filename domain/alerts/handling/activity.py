@@ -42,7 +42,7 @@ class NoteKind(StrEnum):
     PAGE = "page"
     #: Any other action of a user, such as snoozing, as a sentence without its subject.
     HANDLING = "handling"
-    #: Reason why no page was sent, or has not been sent yet, as a sentence.
+    #: Reason why no page was sent or why paging is delayed, as a sentence.
     ESCALATION = "escalation"
     #: Fields that a report changed. A trigger stores them as a NOTE with changes (migration 0051).
     CHANGE = "change"

@@ -344,7 +344,7 @@ _UNLISTED_LABELS = frozenset(
 class AlertLinksAndLabels:
     """Links and labels from the stored report of an alert. Both are empty without a payload."""
 
-    #: Links by their names. A runbook may also be a sentence.
+    #: Links by name. A runbook may be plain text instead of a URL.
     links: Mapping[str, str]
     #: Names and values of the first labels that no column shows.
     labels: Sequence[tuple[str, str]]

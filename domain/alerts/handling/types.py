@@ -122,7 +122,7 @@ class AlertNoteBody(Body):
 
 
 class AlertAuthor(Resource):
-    """A user who did something to an alert."""
+    """A user who changed an alert or wrote a note about it."""
 
     id: int | None = Field(description="Null if the account was deleted.")
     username: str

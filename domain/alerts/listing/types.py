@@ -145,7 +145,7 @@ class Alert(Resource):
     )
     assignee: str | None = Field(description="User name of the assignee.")
     snoozed_until: Time | None = Field(
-        description="End of the snooze. Until then, the alert pages nobody."
+        description="End of the snooze. Until then, the alert does not page anyone."
     )
     web_url: str
 

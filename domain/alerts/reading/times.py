@@ -179,10 +179,10 @@ def _parse_rfc_2822(found: re.Match[str]) -> _ParsedTime:
 
 def _parse_unix_time(number: float | Fraction) -> _ParsedTime:
     if number <= 0:
-        raise ValueError("zero and below are how programs say that there is no time")
+        raise ValueError("zero and negative numbers mean that there is no time")
     per_second = next((units for limit, units in _UNIX_TIME_UNITS if number < limit), None)
     if per_second is None:
-        raise ValueError("beyond the calendar in any unit")
+        raise ValueError("the number is too large for a time in any unit")
     if isinstance(number, float):
         return _EPOCH + timedelta(microseconds=round(number * _MICROSECONDS / per_second)), None
     # A float cannot represent a time in nanoseconds with microsecond precision, so use a fraction.
@@ -201,7 +201,7 @@ def _parse_text(text: str) -> _ParsedTime:
         text = "{day} {month} {year} {time}{zone}".format(**found.groupdict(""))
     if found := _RFC_2822.fullmatch(text):
         return _parse_rfc_2822(found)
-    raise ValueError("no known format")
+    raise ValueError("the time has no known format")
 
 
 def _parse_time(value: object) -> _ParsedTime:
@@ -213,7 +213,7 @@ def _parse_time(value: object) -> _ParsedTime:
         return _parse_text(value.strip())
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _parse_unix_time(value)
-    raise ValueError("neither a text nor a number")
+    raise ValueError("a time must be a string or a number")
 
 
 def _try_parse_time(value: object) -> tuple[datetime | None, _Assumption | None]:

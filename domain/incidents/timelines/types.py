@@ -29,7 +29,7 @@ class ItemKind(StrEnum):
     PAGE = "page"
     #: Reason why a person was not paged or not reached.
     UNREACHED = "unreached"
-    #: Reason why no page was sent, or has not been sent yet, and until when.
+    #: Reason why no page was sent, or why paging is delayed, with the end of the delay.
     ESCALATION = "escalation"
     DEPLOYMENT = "deployment"
     #: Change of an incident.

@@ -171,7 +171,7 @@ def parse_presented_client(request: ProtocolRequest) -> PresentedClient:
     basic_id, basic_secret = basic
     if secret and basic_secret:
         raise InvalidRequestError(
-            "Client credentials are in the Authorization header and in the body."
+            "Send client credentials in the Authorization header or in the body, not in both."
         )
     if client_id is not None and client_id != basic_id:
         raise InvalidRequestError(

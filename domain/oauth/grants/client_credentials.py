@@ -134,5 +134,5 @@ def _check_scopes(text: str | None, client: Client) -> str:
         scopes.split(), SERVICE_ACCOUNT_SCOPES, "A service account cannot have the scope"
     )
     if not scopes:
-        raise InvalidScopeError("The application has no scope for a service account.")
+        raise InvalidScopeError("The application has no scope that a service account can have.")
     return scopes

@@ -198,7 +198,7 @@ class PresentedToken:
     """A presented token with its scheme and its proof."""
 
     target: DpopTarget
-    #: True if the token was sent with the scheme DPoP, and not as a bearer token.
+    #: True if the token was sent with the DPoP scheme, and not as a bearer token.
     is_with_proof: bool
     proof: str | None = field(repr=False)
 
@@ -221,7 +221,7 @@ def check_token_binding(
         return
     if not presented.is_with_proof:
         raise MissingKeyProofError(
-            "The access token is bound to a key: send it with the scheme DPoP."
+            "The access token is bound to a key. Send it with the DPoP scheme."
         )
     try:
         proof = _check_token_proof(bearer, presented, now)

@@ -184,8 +184,8 @@ def delete_policy(
     """Delete an escalation policy.
 
     Its escalations start again with the policies that apply then. If no other policy applies,
-    alerts page nobody. Return the deleted policy. Raise NotFoundError if there is no such policy,
-    or ConflictError if a route uses it.
+    alerts do not page anyone. Return the deleted policy. Raise NotFoundError if there is no such
+    policy, or ConflictError if a route uses it.
     """
     lock_policies_and_routes(holder, session=work.session)
     row = _get_policy_row(work, holder, policy_id)

@@ -75,7 +75,7 @@ _STATES_CHOOSING_AGAIN = (
 )
 _UNREACHED_SENTENCE = "All steps ran, but nobody could be reached."
 _NEVER_PAGED_SENTENCE = "Nobody was paged before the alert was acknowledged, ignored or resolved."
-_NO_POLICIES_SENTENCE = "This project has no escalation policy, so its alerts page nobody."
+_NO_POLICIES_SENTENCE = "This project has no escalation policy, so its alerts do not page anyone."
 _NO_ESCALATION_SENTENCE = (
     "Nobody was paged because the alert was opened before the project had an escalation policy."
 )
@@ -105,7 +105,7 @@ class EscalationView:
     #: State of the escalation. None without an escalation.
     state: EscalationState | None
     sentence: str
-    #: True if similar alerts page nobody until a maintainer changes the configuration.
+    #: True if similar alerts do not page anyone until a maintainer changes the configuration.
     lacks_policy: bool = False
     #: Name of the policy. None if no policy was chosen, or if the policy was deleted.
     policy: str | None = None

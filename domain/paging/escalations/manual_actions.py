@@ -238,8 +238,8 @@ def snooze_alert(
 ) -> AlertPaging:
     """Snooze an open alert until it is triggered again.
 
-    The alert pages nobody until then. Raise NotFoundError if there is no such alert, ConflictError
-    if it is closed, or InvalidError if the end is invalid.
+    The alert does not page anyone until then. Raise NotFoundError if there is no such alert,
+    ConflictError if it is closed, or InvalidError if the end is invalid.
     """
     until = _find_snooze_end(work, body)
     alert = _get_open_alert(work, project, iid)

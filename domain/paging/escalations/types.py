@@ -183,7 +183,7 @@ class GivenStep(Body):
     )
     targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MAX_TARGETS)] = (
         Field(
-            description="Targets as objects, or as texts such as `user:alice` and "
+            description="Targets as objects, or as strings such as `user:alice` and "
             "`schedule:primary`."
         )
     )
@@ -215,7 +215,7 @@ class NewPolicy(Body):
         Field(
             min_length=1,
             max_length=MAX_STEPS,
-            description="Steps in the order of their delays, as objects or as texts such as `5m "
+            description="Steps in the order of their delays, as objects or as strings such as `5m "
             "schedule:primary`. In `0s round-robin user:alice user:bob`, the targets take turns.",
         ),
     ]
@@ -277,7 +277,7 @@ class AlertRoute(ConditionsResource):
     name: str
     position: int
     escalation_policy_id: int | None = Field(
-        description="Id of the policy. Null if matching alerts page nobody."
+        description="Id of the policy. Null if matching alerts do not page anyone."
     )
     created_at: Time
     updated_at: Time
@@ -292,7 +292,7 @@ class AlertRoute(ConditionsResource):
     def sentence(self, policies: Mapping[int, str]) -> str:
         """Return a sentence that describes the route; `policies` maps ids to names."""
         name = policies.get(self.escalation_policy_id or 0)
-        what = f"go to {name}" if name else "page nobody"
+        what = f"go to {name}" if name else "do not page anyone"
         return f"{format_conditions(self.conditions)} {what}."
 
 
@@ -300,13 +300,13 @@ class NewRoute(ConditionsBody):
     """A new route."""
 
     name: RequiredText
-    #: Required, so that a misspelled field name cannot create a route that pages nobody.
+    #: Required, so that a misspelled field name cannot create a route that does not page anyone.
     escalation_policy_id: Annotated[
         Id | Text | None,
         Option("--policy", null="--nobody"),
         Field(
             union_mode="left_to_right",
-            description="Id or name of the policy. Null if matching alerts page nobody.",
+            description="Id or name of the policy. Null if matching alerts do not page anyone.",
         ),
     ]
     position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(

@@ -289,19 +289,19 @@ def _check_shift(shift: _Shift, place: str, now: datetime) -> tuple[TurnUnit, ti
     """
     unit, length = _UNITS.get(shift.frequency), timedelta(seconds=shift.duration)
     if shift.until is not None and shift.until.replace(tzinfo=get_zone(place)) <= now:
-        raise InvalidError("It has ended.")
+        raise InvalidError("The shift has ended.")
     if unit is None or shift.by_month or shift.by_monthday:
         raise InvalidError(
             "Shifts that recur monthly or not at all are not imported. Add rotations manually."
         )
     if length <= timedelta():
-        raise InvalidError("It has no duration.")
+        raise InvalidError("The shift has no duration.")
     turn = _UNIT_LENGTHS[unit] * (shift.interval or 1)
     has_gaps = length < turn
     if has_gaps and (unit is TurnUnit.HOURS or (shift.interval or 1) > 1):
         raise InvalidError("Shifts with gaps of hours or weeks are not imported.")
     if length > turn:
-        raise InvalidError("Its turns overlap.")
+        raise InvalidError("The turns of the shift overlap.")
     return unit, length
 
 
@@ -313,7 +313,7 @@ def _list_turns(shift: _Shift) -> list[tuple[str, ...]]:
     else:
         turns = [shift.users] if shift.users else []
     if not turns:
-        raise InvalidError("It has no users.")
+        raise InvalidError("The shift has no users.")
     return turns
 
 

@@ -151,7 +151,7 @@ def _convert_schedule(
                 SkippedEntity(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
-        notes.append("It was disabled. Here, it is active.")
+        notes.append("The schedule was disabled. Here, it is active.")
     return ImportedSchedule(
         key=found.id,
         team=found.ownerTeam.id if found.ownerTeam else None,
@@ -171,7 +171,7 @@ def _convert_rotation(
     if unit is None:
         raise InvalidError(f"Rotations of the type {found.type or '(none)'} are not supported.")
     if found.endDate is not None and _add_time_zone(found.endDate, place) <= now:
-        raise InvalidError("It has ended.")
+        raise InvalidError("The rotation has ended.")
     if found.endDate is not None:
         notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}. Remove it manually on that day.")
     starts_at = (
@@ -199,11 +199,11 @@ def _list_participants(found: _Rotation, name: str, notes: list[str]) -> tuple[s
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
-            raise InvalidError("It has turns without a user, which are not supported.")
+            raise InvalidError("The rotation has turns without a user, which are not supported.")
         else:
             notes.append(f"{name}: the {each.type} {each.shown} is left out.")
     if not users:
-        raise InvalidError("It has no turns of users.")
+        raise InvalidError("The rotation has no users.")
     return tuple(users)
 
 
@@ -301,7 +301,7 @@ def _convert_escalation(
     repeat = found.repeat or _Repeat()
     count = repeat.count or 0
     if count > _MAX_REPEATS:
-        notes.append(f"It was repeated {count} times. Here, it is repeated {_MAX_REPEATS} times.")
+        notes.append(f"The policy had {count} repeats. Here, it has {_MAX_REPEATS}.")
     if repeat.closeAlertAfterAll:
         notes.append("It closed the alert at the end. Here, the alert stays open.")
     wait = repeat.waitInterval or 0

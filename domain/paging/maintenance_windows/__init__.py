@@ -1,1 +1,1 @@
-"""Maintenance windows: single or recurring periods in which alerts page nobody."""
+"""Maintenance windows: single or recurring periods in which alerts do not page anyone."""

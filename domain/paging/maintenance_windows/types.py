@@ -29,7 +29,7 @@ class WindowOccurrence(Resource):
 
 
 class MaintenanceWindow(ConditionsResource):
-    """A single or recurring period in which alerts that meet its conditions page nobody."""
+    """A single or recurring period in which alerts that meet its conditions do not page anyone."""
 
     id: int
     group: str | None = Field(

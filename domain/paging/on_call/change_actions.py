@@ -229,7 +229,7 @@ def create_swap(
     new = new.in_zone(schedule.time_zone)
     first, second = _find_swap_users(work, holder, new)
     if not (_can_change_all(work, holder) or work.actor.id in (first, second)):
-        raise ForbiddenError("You need the Maintainer role to swap shifts of other users.")
+        raise ForbiddenError("You need the Maintainer role to swap other users' shifts.")
     mine, theirs = _check_swap_periods(work, new)
     ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
     _check_count(work, ahead, "swaps")

@@ -237,7 +237,7 @@ def find_row_mutes(
 def find_full_mutes(
     projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
 ) -> Mapping[int, Mute]:
-    """Return the mutes that hold every page of open alerts, by alert id.
+    """Return the mutes that suppress all pages of open alerts, by alert id.
 
     `projects` maps the ids of alerts to the ids of their projects. Payloads are read only if a mute
     needs them. The number of queries does not grow with the number of alerts.

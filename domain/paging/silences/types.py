@@ -38,7 +38,7 @@ class SilenceState(StrEnum):
 
 
 class Silence(Resource):
-    """A silence: alerts that it matches page nobody from its start to its end."""
+    """A silence: alerts that it matches do not page anyone from its start to its end."""
 
     id: int
     group: str | None = Field(

@@ -436,7 +436,7 @@ class VariableBindings:
             self._chains.pop(name, None)
 
     def _words(self, at: int) -> list[str]:
-        """Return the names of a value such as `project.releases.list(…)`."""
+        """Return the names in an expression such as `project.releases.list(…)`."""
         words: list[str] = []
         while self._program.kind(at) == NAME and len(words) < _MAX_CHAIN_WORDS:
             words.append(to_snake_case(self._program.tokens[at].text))

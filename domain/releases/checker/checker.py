@@ -241,7 +241,7 @@ _KINDS_BY_EXTENSION = {
     **dict.fromkeys(("c", "cc", "cpp", "h", "m", "gradle", "jenkinsfile"), _SLASH_COMMENT_KIND),
     "php": _build_source_kind("Source", CommentSyntax.BOTH),
     "tf": _TextKind("Source", check_terraform),
-    # These files are prose, regardless of their lines.
+    # Files of these types are prose, even if some of their lines look like code.
     **dict.fromkeys(("md", "markdown", "mdx", "rst", "adoc", "asciidoc", "html"), _PLAIN_TEXT_KIND),
     **dict.fromkeys(("css", "scss", "svg", "lock", "po", "tex"), _PLAIN_TEXT_KIND),
     "ps1": _HASH_COMMENT_KIND,

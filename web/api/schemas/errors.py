@@ -26,7 +26,7 @@ class WrongField(Resource):
 
 
 class Message(Resource):
-    """Error of the API, such as `404 Not Found`, often with an explanation."""
+    """API error, such as `404 Not Found`, often with an explanation."""
 
     message: str
 

@@ -152,7 +152,7 @@ def rotations_of(**given: Any) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"until": "2026-05-01T00:00:00"}, "It has ended."),
+        ({"until": "2026-05-01T00:00:00"}, "The shift has ended."),
         ({"duration": 0}, "no duration"),
         ({"duration": 90_000}, "overlap"),
         ({"frequency": "hourly", "duration": 1800}, "with gaps"),

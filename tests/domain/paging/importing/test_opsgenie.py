@@ -89,7 +89,7 @@ def test_a_random_member_of_a_team_becomes_a_round_robin() -> None:
 def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPlan) -> None:
     found = reasons(plan)
     assert "turns without a user" in found["rotation", "Shop_schedule: Gaps"]
-    assert found["rotation", "Shop_schedule: Former"] == "It has ended."
+    assert found["rotation", "Shop_schedule: Former"] == "The rotation has ended."
     assert "Add a route" in found["route", "Shop: Nights"]
     assert "does not receive alerts" in found["integration", "Mail"]
     assert {kind for kind, _ in found} == {

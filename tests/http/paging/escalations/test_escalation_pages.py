@@ -26,7 +26,7 @@ def words(page: requests.Response) -> str:
 def test_a_policy_is_created_step_by_step(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
-    assert "Alerts in this project page nobody." in words(browser.get(at))
+    assert "Alerts in this project do not page anyone." in words(browser.get(at))
     page = browser.get(f"{at}/new")
     people = dict(re.findall(r'<option value="(user:\d+)"(?: selected)?>@([^<]+)<', page.text))
     ids = {name: value for value, name in people.items()}
@@ -148,7 +148,7 @@ def test_routes_are_created_moved_and_deleted(gatebell: LiveGatebell) -> None:
         answer = submit(browser, page, form_with(page, "name"), severities="critical", **given)
         assert answer.status_code == 302, words(answer)
     shown = words(browser.get(at))
-    assert 'Critical alerts in environment test-* or ci with a="b" page nobody.' in shown
+    assert 'Critical alerts in environment test-* or ci with a="b" do not page anyone.' in shown
     assert "All other alerts go to the default policy, Night" in shown
     tests, db = call.done("GET", "/alert_routes")
     page = browser.get(at)
@@ -191,7 +191,9 @@ def test_the_page_of_an_alert_explains_why_no_user_is_paged(gatebell: LiveGatebe
     shown = words(browser.get(alert))
     assert "This project has no escalation policy" in shown
     assert "Set up paging" in shown
-    assert "New alerts in this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
+    assert "New alerts in this project do not page anyone." in words(
+        browser.get(f"{gatebell.url}/{path}")
+    )
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
     shown = words(browser.get(alert))

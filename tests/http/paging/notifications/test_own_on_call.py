@@ -70,10 +70,10 @@ def test_home_lists_projects_whose_new_alerts_page_no_one(gatebell: LiveGatebell
     project = make_project(gatebell, owner)
     browser = signed_in(gatebell, owner)
     home = browser.get(gatebell.url).text
-    assert "page nobody." in home
+    assert "do not page anyone." in home
     assert f'href="/{project}/-/on_call/policies">Set up paging</a>' in home
     gatebell.cli(
         *("escalations", "create", project, "--name", "All", "--step", f"0m user:{owner.username}"),
         "--default",
     )
-    assert "page nobody." not in browser.get(gatebell.url).text
+    assert "do not page anyone." not in browser.get(gatebell.url).text
