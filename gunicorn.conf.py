@@ -154,7 +154,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
     if not reserve_counters(_counters_directory, pid=os.getpid()):
         _log.warning(
-            "No space for counters was found; this process counts nothing.",
+            "No space for counters was found; this process records no metrics.",
             extra={"event": "server.counters_unavailable"},
         )
         metrics.disable_counters()

@@ -167,7 +167,7 @@ def expire(holder: ProjectOrGroup, silence_id: int) -> ResponseReturnValue:
     """End a silence now."""
     with show_errors_on_next_page(InvalidError):
         actions.expire_silence(unit_of_work(), holder, silence_id)
-        flash("The silence has ended. Open alerts that matched it page again.")
+        flash("The silence has ended. It no longer prevents pages of open alerts.")
     return _redirect_to_silence(holder, silence_id)
 
 

@@ -393,8 +393,8 @@ class NewIncidentRule(ConditionsBody):
         bool,
         Option("--quiet-alerts/--page-alerts"),
         Field(
-            description="True if open alerts of its incidents do not page anyone while the incident "
-            "is acknowledged."
+            description="True if open alerts of its incidents do not page anyone while the "
+            "incident is acknowledged."
         ),
     ] = False
     responders: Annotated[

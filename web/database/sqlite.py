@@ -183,7 +183,7 @@ def _truncate_regularly(file: Path) -> None:
             truncate_wal(file)
         except sqlite3.Error as error:  # full disk or locked: retried later
             _log.warning(
-                "Write-ahead log of SQLite was not truncated; the worker retries.",
+                "SQLite write-ahead log was not truncated; the worker retries.",
                 extra={"event": "sqlite.wal_truncation_failed", "reason": str(error)},
             )
         sleep(_TRUNCATION_INTERVAL_SECONDS)

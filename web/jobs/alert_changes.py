@@ -246,7 +246,7 @@ class AlertBatches(Job):
             raise  # the database is unavailable or busy; the next run retries
         except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
             _batch_log.exception(
-                "Bulk change of alerts failed; the rest of it was canceled.",
+                "Bulk change of alerts failed; the remaining changes were canceled.",
                 extra={"event": "alert_batch.failed"},
             )
             with Session(self.engine) as session, session.begin():

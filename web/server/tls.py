@@ -225,7 +225,7 @@ class ServedCertificate:
         except CertificateFilesError as error:
             self.problem = str(error)
             _log.error(
-                "Renewed TLS certificate was rejected; the old one stays in use.",
+                "Renewed TLS certificate was rejected; the old certificate stays in use.",
                 extra={"event": "tls.certificate_rejected", "reason": str(error)},
             )
         else:

@@ -208,7 +208,7 @@ def _convert_schedule(
     """Return a schedule with the supported shifts; None if it follows an external calendar."""
     if found.type == "ical":
         calendar = found.ical_url_primary[:200]
-        reason = f"It uses the calendar at {calendar}. Add its rotations manually."
+        reason = f"The schedule uses the calendar at {calendar}. Add its rotations manually."
         left_out.append(SkippedEntity(kind="schedule", name=found.name, reason=reason))
         return None
     notes = list[str]()

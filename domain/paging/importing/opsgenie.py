@@ -303,7 +303,7 @@ def _convert_escalation(
     if count > _MAX_REPEATS:
         notes.append(f"The policy had {count} repeats. Here, it has {_MAX_REPEATS}.")
     if repeat.closeAlertAfterAll:
-        notes.append("It closed the alert at the end. Here, the alert stays open.")
+        notes.append("The policy closed the alert at the end. Here, the alert stays open.")
     wait = repeat.waitInterval or 0
     return ImportedPolicy(
         key=found.id,

@@ -91,10 +91,10 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
     PageState.WAITING: {
         PageEvent.DUE: DeliveryTransition(
             PageState.LEFT,
-            "It is sent together with the other due pages of the recipient. Each contact gets a "
-            "message, immediately or after the delay of its notification rule. If the contacts "
-            "that come first are failing, the others do not wait. If all contacts are failing, "
-            "the email address of the account gets a message as well.",
+            "The page is sent together with the other due pages of the recipient. Each contact "
+            "gets a message, immediately or after the delay of its notification rule. If the "
+            "contacts that come first are failing, the others do not wait. If all contacts are "
+            "failing, the email address of the account gets a message as well.",
         ),
         PageEvent.NOT_ALLOWED: DeliveryTransition(
             PageState.FAILED, "The activity of the alert gives the reason."
@@ -104,10 +104,10 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
         ),
         PageEvent.HELD: DeliveryTransition(
             PageState.WAITING,
-            "It is not sent. The activity of the alert gives the reason, and the page is checked "
-            "again within 30 seconds, or later while the project is archived.",
+            "The page is not sent. The activity of the alert gives the reason, and the page is "
+            "checked again within 30 seconds, or later while the project is archived.",
         ),
-        PageEvent.OVER: DeliveryTransition(PageState.WITHDRAWN, "It is not sent."),
+        PageEvent.OVER: DeliveryTransition(PageState.WITHDRAWN, "The page is not sent."),
     },
     PageState.LEFT: {
         PageEvent.TAKEN: DeliveryTransition(
@@ -117,8 +117,8 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
         PageEvent.NOT_ALLOWED: DeliveryTransition(PageState.FAILED, _CANCELLED_TEXT),
         PageEvent.HELD: DeliveryTransition(
             PageState.WAITING,
-            "It waits to be sent in a new message. If an attempt may have succeeded, the page "
-            "stays as it is, and a new page to all contacts waits instead.",
+            "The page waits to be sent in a new message. If an attempt may have succeeded, the "
+            "page stays as it is, and a new page to all contacts waits instead.",
         ),
         PageEvent.FIRST_FAILED: DeliveryTransition(
             PageState.LEFT, "The other contacts get their messages immediately."
@@ -140,7 +140,7 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
         PageEvent.NOT_ALLOWED: DeliveryTransition(PageState.FAILED, _CANCELLED_TEXT),
         PageEvent.HELD: DeliveryTransition(
             PageState.FAILED,
-            "It waits to be sent in a new message. A later attempt can still succeed.",
+            "The page waits to be sent in a new message. A later attempt can still succeed.",
         ),
         PageEvent.OVER: DeliveryTransition(PageState.WITHDRAWN, "No further attempt is made."),
     },
@@ -158,7 +158,7 @@ PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
     },
     PageState.WITHDRAWN: {},
 }
-_RETRY_TEXT = "It is retried after 10 seconds, then after pauses of up to 5 minutes."
+_RETRY_TEXT = "The message is retried after 10 seconds, then after pauses of up to 5 minutes."
 MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransition]] = {
     MessageState.WAITING: {
         MessageEvent.TAKEN: DeliveryTransition(MessageState.SENT, "Its pages are accepted."),
@@ -172,11 +172,14 @@ MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransit
             MessageState.GIVEN_UP, "The activity of its alerts shows this."
         ),
         MessageEvent.OTHERS_FAILED: DeliveryTransition(
-            MessageState.WAITING, "It is due immediately."
+            MessageState.WAITING, "The message is due immediately."
         ),
-        MessageEvent.NOTHING_TO_SAY: DeliveryTransition(MessageState.WITHDRAWN, "It is not sent."),
+        MessageEvent.NOTHING_TO_SAY: DeliveryTransition(
+            MessageState.WITHDRAWN, "The message is not sent."
+        ),
         MessageEvent.NOT_ALLOWED: DeliveryTransition(
-            MessageState.CANCELLED, "It is not sent. The activity of its alerts gives the reason."
+            MessageState.CANCELLED,
+            "The message is not sent. The activity of its alerts gives the reason.",
         ),
     },
     MessageState.SENT: {},
