@@ -181,7 +181,7 @@ def test_a_path_is_unique_in_any_case_for_groups_and_projects(session: Session) 
         project("acme/SHOP", session)
     with pytest.raises(InvalidError, match="must belong to a group"):
         project("alone", session)
-    with pytest.raises(InvalidError, match="Visibility"):
+    with pytest.raises(InvalidError, match="visibility must be"):
         project("acme/other", session, "secret")
 
 
