@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations.try_breaks import copy_files
-from tests.support.service.live import ROOT
+from tests.mutations.try_breaks import ROOT, copy_files
 
 TUTORIAL = ROOT / "docs" / "contributing" / "first-feature.md"
 PATCH = TUTORIAL.with_suffix(".patch")
