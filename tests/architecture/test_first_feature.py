@@ -1,7 +1,8 @@
 """The tutorial for contributors: its diffs are parts of a patch that applies and passes its tests.
 
 If a change of the code breaks the patch, make the patch again: run `git apply --reject` with it,
-mend what was rejected, write `git diff -U2` to the file, and update the diffs of the tutorial.
+mend what was rejected, run `make docs`, stage all files, and write `git diff --cached -U2` to the
+file. Then remove the feature again, and update the diffs of the tutorial.
 """
 
 import os
